@@ -1,0 +1,189 @@
+"""What can go wrong, where it is, and what to do about it.
+
+OctoError
+├─ ConfigError         every problem found in one load step
+├─ ExpressionError     an expression that does not compile, or failed on a message
+├─ BlockError          a block failed; nests when composites nest
+├─ ConnectorError      a connector could not open, or lost what it stands on
+├─ ProviderError       an LLM API refused, failed, or answered nonsense
+│    ├─ AuthenticationFailed
+│    ├─ RateLimited
+│    ├─ ContextTooLong
+│    ├─ BadRequest
+│    └─ Truncated
+├─ StoreError          the store cannot be opened, is newer, or is locked
+└─ UsageError          a command line that cannot be carried out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+
+class Location(NamedTuple):
+    """A place in a text file. Line and column count from 1; columns are characters."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A line to show when the file's own line does not show the fault, with the column of the caret."""
+
+    text: str
+    column: int
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a file: where, what, and what to do."""
+
+    message: str
+    location: Location | None = None
+    hint: str | None = None
+    length: int = 1
+    """How many columns the caret marks."""
+    severity: Literal["error", "warning"] = "error"
+    excerpt: Excerpt | None = None
+    """Set when the place lies inside a folded or escaped scalar, whose columns are not columns of the file."""
+
+    def __str__(self) -> str:
+        return f"{self.location}: {self.message}" if self.location else self.message
+
+
+class OctoError(Exception):
+    """Base of everything that octo raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str | None = None, location: Location | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.location = location
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ConfigError(OctoError):
+    """A configuration that cannot be used; `problems` holds everything that was found, in file order."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        first = self.problems[0]
+        super().__init__(
+            "\n".join(str(problem) for problem in self.problems), hint=first.hint, location=first.location
+        )
+
+
+class ExpressionError(OctoError):
+    """An expression that does not compile, or whose evaluation failed. `column` counts from 1 within `source`."""
+
+    def __init__(
+        self, message: str, *, source: str = "", column: int = 1, length: int = 1, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.column = column
+        self.length = length
+
+
+class BlockError(OctoError):
+    """A block failed. The text is `block "<label>": <cause>`, nested as the blocks nest."""
+
+    def __init__(
+        self, label: str, cause: OctoError, *, address: str = "", location: Location | None = None
+    ) -> None:
+        super().__init__(
+            f'block "{label}": {cause.message}', hint=cause.hint, location=cause.location or location
+        )
+        self.label = label
+        self.cause = cause
+        self.address = cause.address if isinstance(cause, BlockError) else address
+        """The innermost block that failed."""
+
+
+class ConnectorError(OctoError):
+    """A connector could not open, or lost what it stands on."""
+
+
+class ProviderError(OctoError):
+    """An LLM API refused, failed, or answered something that is no answer.
+
+    `status` is the HTTP status, or the one that an error inside a stream stands for; None when no answer came.
+    `retry_after` is in seconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+        retryable: bool = False,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.provider = provider
+        self.status = status
+        self.retry_after = retry_after
+        self.request_id = request_id
+        self.retryable = retryable
+
+
+class AuthenticationFailed(ProviderError):
+    """The provider does not accept the credentials (401, 403)."""
+
+
+class RateLimited(ProviderError):
+    """The provider asks to slow down (429)."""
+
+
+class ContextTooLong(ProviderError):
+    """The request does not fit into the model's context."""
+
+
+class BadRequest(ProviderError):
+    """The provider refused the request as malformed (400, 404, 422)."""
+
+
+class Truncated(ProviderError):
+    """The answer broke off before its end mark."""
+
+
+class StoreError(OctoError):
+    """The store cannot be opened, is of a newer version, or stayed locked."""
+
+
+class UsageError(OctoError):
+    """A command line that cannot be carried out."""
+
+
+def near(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant, or None."""
+    from difflib import get_close_matches
+
+    names = {candidate.lower(): candidate for candidate in known}
+    matches = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return names[matches[0]] if matches else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """The hint for a misspelt name: the near miss, else the whole list when it is short."""
+    candidates = list(known)
+    match = near(name, candidates)
+    if match is not None:
+        return f"did you mean `{match}`?"
+    if not candidates:
+        return None
+    shown = ", ".join(f"`{candidate}`" for candidate in candidates[:12])
+    return f"known names: {shown}{', …' if len(candidates) > 12 else ''}"

@@ -1,0 +1,266 @@
+"""The neutral conversation: what every wire encodes and decodes, and what agents speak."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from octo.values import Json
+
+# ---------------------------------------------------------------- messages
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text of a user, or of the assistant's answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A reasoning block of an assistant turn.
+
+    `replay` belongs to the wire that made it (`replay["wire"]` names it) and is echoed byte for byte by that
+    wire only; the others leave the block out.
+    """
+
+    text: str
+    replay: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` is the text as the model produced it, usually JSON."""
+
+    id: str
+    name: str
+    arguments: str
+    replay: Json = None
+    """Opaque data of the wire that made the call, for example a signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool call gave."""
+
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An attachment of a user turn, or a file that the model produced."""
+
+    mime_type: str
+    data: bytes
+    name: str = ""
+
+
+Part: TypeAlias = Text | Reasoning | ToolCall | ToolResult | File
+Role: TypeAlias = Literal["user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One turn. All results of one assistant turn travel in one message of role `tool`, in call order."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """The text of the turn, reasoning excluded."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return tuple(part for part in self.parts if isinstance(part, File))
+
+    def without_files(self) -> ChatMessage:
+        if not self.files:
+            return self
+        return replace(self, parts=tuple(part for part in self.parts if not isinstance(part, File)))
+
+
+def user(text: str, *files: File) -> ChatMessage:
+    """A user turn: files first, then the text, which is left out when it is empty."""
+    return ChatMessage("user", (*files, Text(text)) if text else files)
+
+
+# ---------------------------------------------------------------- request
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool as the model sees it. `input_schema` is a JSON Schema."""
+
+    name: str
+    description: str
+    input_schema: Json = field(default_factory=lambda: {"type": "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """The tool choice that forces one tool."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = Literal["auto", "any", "none"] | NamedTool
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One model call. None means: what the connector says, else nothing is sent."""
+
+    messages: tuple[ChatMessage, ...]
+    system: str = ""
+    tools: tuple[ToolDefinition, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    model: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    reasoning_effort: str | None = None
+    output_schema: Json = None
+    cache: bool = False
+    """Whether the caller is of a kind for which `promptCache: auto` marks the prompt for caching."""
+    cache_key: str = ""
+    """Stable name of the caller (workspace, flow and block) for providers that route caches by a key."""
+
+
+# ---------------------------------------------------------------- response
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call or of several. None is unknown, which is never the same as zero.
+
+    `input_tokens` counts as the provider counts; `prompt_tokens` is everything that was read.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    thinking_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    prompt_tokens: int | None = None
+    reported_cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Unknown plus a number is that number."""
+        return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in self.__slots__))
+
+    def shown(self) -> dict[str, Json]:
+        """The fields that events and records carry, in camel case; a cost only when one was reported."""
+        named = {
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "thinkingTokens": self.thinking_tokens,
+            "cachedTokens": self.cached_tokens,
+            "cacheWriteTokens": self.cache_write_tokens,
+            "promptTokens": self.prompt_tokens,
+        }
+        if self.reported_cost_usd is not None:
+            named["reportedCostUSD"] = self.reported_cost_usd  # type: ignore[assignment]  # a number like the rest
+        return named
+
+
+def _sum(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else a + b
+
+
+StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "pause", "malformed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatResponse:
+    """The whole answer of one call; the same whether it was streamed or not."""
+
+    message: ChatMessage
+    """The assistant turn, to be echoed untouched on later calls; `message.files` are produced files."""
+    stop_reason: StopReason
+    model: str = ""
+    """The model that served, as the provider names it."""
+    usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        return self.message.text
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return self.message.calls
+
+
+# ---------------------------------------------------------------- deltas
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A fragment of answer text. `index` tells runs of fragments apart, within one kind of delta."""
+
+    text: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """A fragment of reasoning text."""
+
+    text: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStart:
+    """The name of a tool call is known."""
+
+    id: str
+    name: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInput:
+    """A fragment of the argument text of a call; all fragments joined are the arguments."""
+
+    text: str
+    id: str
+    name: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReady:
+    """The arguments of a call are whole."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CustomDelta:
+    """A fragment of a kind that only one provider knows, under the provider's name for it."""
+
+    name: str
+    text: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """An attempt broke off and is made again: what it showed so far does not count."""
+
+    attempt: int
+    reason: str
+
+
+Delta: TypeAlias = TextDelta | ThinkingDelta | ToolStart | ToolInput | ToolReady | CustomDelta | Retry
+OnDelta: TypeAlias = Callable[[Delta], Awaitable[None]]

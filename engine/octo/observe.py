@@ -1,0 +1,158 @@
+"""What a run tells while it goes: event kinds, and the observers that are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from octo.errors import OctoError
+    from octo.llm.chat import Delta, Usage
+    from octo.message import Message
+    from octo.values import Json
+
+Outcome: TypeAlias = Literal["completed", "dropped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all events. `address` is the block's, or the flow's name; empty for a run's own events."""
+
+    address: str
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStarted(Event):
+    """A flow received a message."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEnded(Event):
+    """A flow is done with a message."""
+
+    outcome: Outcome
+    seconds: float
+    message: Message | None = None
+    error: OctoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEntered(Event):
+    """A block is about to run."""
+
+    type: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLeft(Event):
+    """A block ran, failed or dropped its message."""
+
+    type: str
+    outcome: Outcome
+    seconds: float
+    message: Message | None = None
+    error: OctoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStarted(Event):
+    """An agent begins to work on a message."""
+
+    connector: str
+    max_iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnded(Event):
+    """An agent is done; `reason` says why it took its default path, if it did."""
+
+    turns: int
+    tool_calls: int
+    seconds: float
+    usage: Usage | None
+    reason: str | None = None
+    error: OctoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(Event):
+    """A model call is about to be made. `iteration` counts from 1."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded(Event):
+    """A model call is over."""
+
+    iteration: int
+    seconds: float
+    model: str = ""
+    stop_reason: str = ""
+    text: str = ""
+    tool_calls: int = 0
+    usage: Usage | None = None
+    error: OctoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDelta(Event):
+    """A fragment of an answer that is being streamed."""
+
+    iteration: int
+    delta: Delta
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled(Event):
+    """The model asked for a tool, which is about to run."""
+
+    iteration: int
+    tool: str
+    call_id: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned(Event):
+    """A tool call is over; `text` is what the model will read."""
+
+    iteration: int
+    tool: str
+    call_id: str
+    text: str
+    is_error: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPathTaken(Event):
+    """An agent gave up; `detail` is the model's own reason, if it gave one."""
+
+    iteration: int
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine(Event):
+    """A flow wrote a line to the process log."""
+
+    level: str
+    text: str
+    fields: dict[str, Json]
+
+
+class Observer(Protocol):
+    """Watches a run. It is told inline and in order, and cannot change the run."""
+
+    kinds: Sequence[type[Event]]
+    """The events it wants; an event that nobody wants is not even built."""
+
+    def notify(self, event: Event) -> None:
+        """Take note of an event; must be quick and must not raise."""

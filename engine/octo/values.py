@@ -1,0 +1,154 @@
+"""JSON values: parse, print, clone, render."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from json.encoder import encode_basestring
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""A decoded JSON value: None, bool, float (or int), str, list, dict with text keys."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSAFE = re.compile("[<>&\u2028\u2029]")
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def parse(text: str | bytes) -> Json:
+    """Decode one strict JSON document. Every number is a double, lone surrogates become U+FFFD.
+
+    Raises ValueError (`json.JSONDecodeError`, with line and column) for anything else, `NaN` included.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8-sig", errors="replace")
+    try:
+        value = _decoder.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return clean(value) if "\\u" in text or _SURROGATE.search(text) else value
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"`{name}` is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
+
+
+def clean(value: Json) -> Json:
+    """The same value with U+FFFD in the place of lone surrogates, which no UTF-8 text can hold."""
+    match value:
+        case str():
+            return clean_text(value)
+        case list():
+            return [clean(item) for item in value]
+        case dict():
+            return {clean_text(key): clean(item) for key, item in value.items()}
+    return value
+
+
+def clean_text(text: str) -> str:
+    """The text with pairs of surrogates joined and lone ones replaced by U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
+
+
+def dumps(value: Json) -> str:
+    """Compact JSON on one line, keys sorted, numbers by `number_text`; safe inside HTML."""
+    parts: list[str] = []
+    _write(value, parts.append)
+    text = "".join(parts)
+    return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], text) if _UNSAFE.search(text) else text
+
+
+def _write(value: Json, put: Any) -> None:
+    kind = type(value)
+    if kind is str:
+        put(encode_basestring(clean_text(value)))
+    elif value is None:
+        put("null")
+    elif kind is bool:
+        put("true" if value else "false")
+    elif kind is dict:
+        opening = "{"
+        for key in sorted(value):
+            put(f"{opening}{encode_basestring(clean_text(key))}:")
+            _write(value[key], put)
+            opening = ","
+        put("}" if value else "{}")
+    elif kind is list or kind is tuple:
+        opening = "["
+        for item in value:
+            put(opening)
+            _write(item, put)
+            opening = ","
+        put("]" if value else "[]")
+    elif kind is float or kind is int:
+        put(number_text(value) if math.isfinite(value) else f'"{number_text(value)}"')
+    elif isinstance(value, str):
+        _write(str(value), put)
+    elif isinstance(value, Mapping):
+        _write(dict(value), put)
+    else:
+        raise TypeError(f"a value of type `{kind.__name__}` has no JSON form")
+
+
+def number_text(number: int | float) -> str:
+    """The one text of a number: no fraction or exponent for whole doubles, else the shortest digits.
+
+    Exponents appear only below 1e-6 and from 1e21 on, as in ECMAScript.
+    """
+    if isinstance(number, int):
+        return str(number)
+    if not math.isfinite(number):
+        return "NaN" if number != number else ("Infinity" if number > 0 else "-Infinity")
+    size = abs(number)
+    if size < 1e21 and number == int(number):
+        return "-0" if number == 0 and math.copysign(1, number) < 0 else str(int(number))
+    digits = repr(number)
+    mantissa, mark, exponent = digits.partition("e")
+    if not mark:
+        return digits
+    if 1e-6 <= size < 1e21:
+        places = -int(exponent) + len(mantissa.partition(".")[2])
+        return f"{number:.{places}f}"
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def render(value: Json) -> str:
+    """Text as it is, everything else as compact JSON: what a setting that needs text makes of a value."""
+    return value if isinstance(value, str) else dumps(value)
+
+
+def clone(value: Json) -> Json:
+    """A deep copy in which every number is a double, as if the value had been written and read again."""
+    kind = type(value)
+    if kind is dict:
+        return {key: clone(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [clone(item) for item in value]
+    if kind is int:
+        return float(value)
+    return value
+
+
+def kind_of(value: Json) -> str:
+    """The JSON kind of a value, in the words of error texts."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "a mapping"
+    return type(value).__name__
