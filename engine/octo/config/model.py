@@ -1,0 +1,177 @@
+"""A whole checked configuration: what a file or a directory declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from octo.block import Chain
+from octo.config.environment import Environment
+from octo.connector import Connector
+from octo.errors import Location, Problem
+from octo.fields import Bool, Int, LooseText, Model, Text
+
+
+class Service(Model):
+    """What the service is called."""
+
+    name: LooseText | None = None
+    """Service name, used in logs and as the workspace of agents."""
+
+    environment: LooseText | None = None
+    """A free-form label, for example `staging`."""
+
+
+class EnvVariable(Model):
+    """A declared environment variable; only declared ones are visible to `${NAME}` and `env.NAME`."""
+
+    name: Text
+    """Variable name."""
+
+    default: LooseText | None = None
+    """Used when nothing external supplies the variable. An explicit empty text is a default."""
+
+    required: Bool = False
+    """Refuse to load when neither the environment nor an env file supplies it. A default does not satisfy it."""
+
+    secret: Bool = False
+    """Mask the value wherever octo writes. Names that look like keys or passwords are masked without it."""
+
+    description: LooseText | None = None
+    """For readers; shown when the variable is missing."""
+
+
+class Template(Model):
+    """A text template below the config directory."""
+
+    resource: Text
+    """Path of the file, relative to the config directory."""
+
+    as_: Text | None = None
+    """Another name for it."""
+
+
+class Resources(Model):
+    """Files that belong to the config."""
+
+    env: tuple[Text, ...] = ()
+    """Env files, relative to the config directory; a missing one is skipped."""
+
+    templates: tuple[Template, ...] = ()
+    """Text templates."""
+
+
+class Processor(Model):
+    """A named block that flows use by `ref`."""
+
+    name: Text
+    """What `ref` names."""
+
+    type: Text
+    """Block type."""
+
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Base settings; a block that refers to it overrides them key by key."""
+
+
+class Flow(Model):
+    """A named chain of blocks, with what happens when it fails."""
+
+    name: Text | None = None
+    """What `invoke`, `flow-ref` and addresses call it."""
+
+    description: LooseText | None = None
+    """For readers, and for a model that is given the flow as a tool."""
+
+    process: Chain = ()
+    """The blocks that run, in order."""
+
+    error: Chain | None = None
+    """Runs on the message of a failed `process`; reads `vars.error`."""
+
+    workers: Int = 0
+    """Messages handled at once; 0 or less means the larger of 8 and four times the CPUs."""
+
+    buffer: Int = 0
+    """Depth of the input channel; 0 or less means the larger of 64 and `workers`."""
+
+    pool: Int = 0
+    """Size of the task pool for fork branches and split elements; 0 or less means 8."""
+
+    location: ClassVar[Location | None] = None
+
+    @property
+    def title(self) -> str:
+        """The flow's name, as error texts show it."""
+        return self.name or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a config comes from, and what it was loaded with."""
+
+    path: Path
+    """The file or directory, as it was named."""
+    root: Path
+    """The directory below which its resources lie."""
+    environment: Environment
+    """The resolved declared variables."""
+    environ: Mapping[str, str]
+    """The environment that was handed to the load."""
+    warnings: tuple[Problem, ...] = ()
+
+
+class Config(Model):
+    """What one file, or all files of one directory, declare."""
+
+    service: Service = Service.model_construct()
+    """Identity of the service."""
+
+    env: tuple[EnvVariable, ...] = ()
+    """Declared environment variables."""
+
+    resources: Resources = Resources.model_construct()
+    """Env files and templates."""
+
+    connectors: tuple[Connector, ...] = ()
+    """Named connector instances."""
+
+    processors: tuple[Processor, ...] = ()
+    """Named reusable blocks."""
+
+    flows: tuple[Flow, ...] = ()
+    """The flows."""
+
+    origin: ClassVar[Origin]
+
+    def put_at(self, origin: Origin) -> None:
+        """Say where the config comes from."""
+        self.__dict__["origin"] = origin
+
+    @property
+    def environment(self) -> Environment:
+        return self.origin.environment
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self.origin.environ
+
+    @property
+    def root(self) -> Path:
+        return self.origin.root
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return self.origin.warnings
+
+    def flow(self, name: str) -> Flow | None:
+        """The flow of that name."""
+        return next((flow for flow in self.flows if flow.name == name), None)
+
+    def connector(self, name: str) -> Connector | None:
+        """The connector instance of that name."""
+        return next((connector for connector in self.connectors if connector.instance == name), None)

@@ -1,0 +1,413 @@
+"""What is read from YAML: the model base and the field types of blocks and connectors.
+
+Every field type takes a `${NAME}` that stands alone by the kind of its field: text stays as it is, a number or
+a boolean is read from it, a value of any kind takes its natural kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Generic, NoReturn, Protocol, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, model_validator
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
+from typing_extensions import TypeVar
+
+from octo import cel
+from octo.errors import ExpressionError, OctoError
+from octo.values import Json, kind_of
+
+MESSAGE_NAMES: Final = frozenset({"body", "vars", "eventID", "correlationID", "env", "now"})
+"""What an expression on a message sees."""
+
+
+class EnvText(str):
+    """The text of a scalar that was exactly one `${NAME}`; its kind is decided by the field that takes it."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, text: str, name: str) -> EnvText:
+        self = super().__new__(cls, text)
+        self.name = name
+        return self
+
+
+class LoadContext(Protocol):
+    """What validation may ask of the load that it is part of."""
+
+    root: Path
+    """The directory below which resources lie."""
+    processors: Mapping[str, Mapping[str, Json]]
+    """The named reusable blocks, as written."""
+
+    def block(self, type: str) -> type[Any]:
+        """The class of a block type; raises OctoError with a near miss as its hint."""
+
+    def connector(self, type: str) -> type[Any]:
+        """The class of a connector type; raises OctoError with a near miss as its hint."""
+
+    def natural(self, text: str) -> Json:
+        """The value that a plain YAML scalar of this text has."""
+
+    def read(self, resource: str) -> str:
+        """The text of a file below the root; raises OctoError."""
+
+
+def refusal(message: str, hint: str | None = None, *, at: str = "value") -> PydanticCustomError:
+    """A problem at the value (or, with `at="key"`, at the key) that is being validated."""
+    return PydanticCustomError(
+        "refused", "{message}", {"message": message, "hint": hint, "at": at}
+    )
+
+
+def refuse(error: OctoError) -> NoReturn:
+    """Turn an error of the engine into a problem at the value that is being validated."""
+    raise refusal(error.message, error.hint) from error
+
+
+class Refusals:
+    """Collects what a model finds wrong with itself beyond the kinds of its fields."""
+
+    def __init__(self) -> None:
+        self._found: list[InitErrorDetails] = []
+
+    def add(self, message: str, *path: str | int, hint: str | None = None, at: str = "value") -> None:
+        """Note a problem at a path below the model, in YAML spelling."""
+        self._found.append({"type": refusal(message, hint, at=at), "loc": path, "input": None})
+
+    def raise_if_any(self) -> None:
+        if self._found:
+            raise ValidationError.from_exception_data("refused", self._found)
+
+
+# ---------------------------------------------------------------- models
+
+
+def camel(name: str) -> str:
+    """`max_iterations` is `maxIterations` in YAML, `else_` is `else`."""
+    head, *rest = name.rstrip("_").split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+class Model(BaseModel):
+    """Base of everything that is read from YAML: frozen, closed, with camel-case keys.
+
+    A null counts as not given, and keys that start with `x-` are left out.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=camel,
+        defer_build=True,
+        arbitrary_types_allowed=True,
+        protected_namespaces=(),
+    )
+
+    null_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys for which null is a value."""
+    spellings: ClassVar[Mapping[str, str]] = {}
+    """Other accepted spellings of keys, each with the key it stands for."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        given = {
+            key: value
+            for key, value in data.items()
+            if (value is not None or key in cls.null_keys) and not key.startswith("x-")
+        }
+        for spelling, key in cls.spellings.items():
+            if spelling in given:
+                if key in given:
+                    raise refusal(f"`{key}` and `{spelling}` are two spellings of one key", "keep one of them")
+                given[key] = given.pop(spelling)
+        return given
+
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        """The YAML keys, each with the name of its attribute."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+
+# ---------------------------------------------------------------- plain values
+
+
+def _text(value: Any) -> Any:
+    if type(value) is str:
+        return value
+    if isinstance(value, str):
+        return str(value)
+    raise refusal(f"expected text, found {kind_of(value)}", _quoting_hint(value))
+
+
+def _loose_text(value: Any) -> Any:
+    if isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    return _text(value)
+
+
+def _quoting_hint(value: Any) -> str | None:
+    return f'put it in quotes: "{json.dumps(value)}"' if isinstance(value, (bool, int, float)) else None
+
+
+def _typed(expected: str, accepts: Callable[[Any], bool]) -> Callable[[Any, ValidationInfo], Any]:
+    def read(value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, EnvText):
+            natural = info.context.natural(value) if info.context else str(value)
+            if not accepts(natural):
+                raise refusal(f"expected {expected}, found the value of `${{{value.name}}}`, which is none")
+            return natural
+        if accepts(value):
+            return value
+        if isinstance(value, str):
+            raise refusal(f"expected {expected}, found the text `{value}`", _bare_hint(value, accepts))
+        raise refusal(f"expected {expected}, found {kind_of(value)}")
+
+    return read
+
+
+def _bare_hint(text: str, accepts: Callable[[Any], bool]) -> str | None:
+    if text.lower() in {"yes", "no", "on", "off"}:
+        return f"write `{'true' if text.lower() in {'yes', 'on'} else 'false'}`; only `true` and `false` are booleans"
+    try:
+        bare = json.loads(text)
+    except ValueError:
+        return None
+    return "write it without quotes" if accepts(bare) else None
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def _is_bool(value: Any) -> bool:
+    return type(value) is bool
+
+
+def natural_kinds(value: Json, natural: Callable[[str], Json]) -> Json:
+    """The value with every lone `${NAME}` in it turned into its natural kind."""
+    match value:
+        case EnvText():
+            return natural(value)
+        case list():
+            return [natural_kinds(item, natural) for item in value]
+        case dict():
+            return {key: natural_kinds(item, natural) for key, item in value.items()}
+    return value
+
+
+def _any_json(value: Any, info: ValidationInfo) -> Any:
+    return natural_kinds(value, info.context.natural if info.context else str)
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+"""Text; a number or a boolean must be quoted."""
+LooseText = Annotated[str, BeforeValidator(_loose_text)]
+"""Text; a bare number or boolean is taken as its text."""
+Int = Annotated[int, BeforeValidator(_typed("a whole number", _is_int))]
+Number = Annotated[float, BeforeValidator(_typed("a number", _is_number))]
+Bool = Annotated[bool, BeforeValidator(_typed("`true` or `false`", _is_bool))]
+AnyJson = Annotated[Json, BeforeValidator(_any_json)]
+"""A value of any kind."""
+
+
+def one_of(*choices: str) -> BeforeValidator:
+    """Annotates a `Literal` field so that a word which is none of them is reported with those that are."""
+
+    def read(value: Any) -> Any:
+        text = _text(value)
+        if text not in choices:
+            from octo.errors import near
+
+            match = near(text, choices)
+            raise refusal(
+                f"expected {' or '.join(f'`{choice}`' for choice in choices)}, found `{text}`",
+                f"did you mean `{match}`?" if match else None,
+            )
+        return text
+
+    return BeforeValidator(read)
+
+
+# ---------------------------------------------------------------- expressions
+
+T = TypeVar("T", default=Json)
+
+
+class Expression(Generic[T]):
+    """A compiled expression. The type argument says what it must yield: `bool`, `str`, `list`, or any value."""
+
+    __slots__ = ("kind", "program", "source")
+
+    def __init__(self, source: str, kind: object = object, names: frozenset[str] = MESSAGE_NAMES) -> None:
+        self.source = source
+        self.kind = kind
+        self.program = cel.compile(source, names)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.source!r})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
+        kind = next(iter(get_args(source_type)), object)
+
+        def read(value: Any) -> Expression[Any]:
+            if isinstance(value, Expression):
+                return value
+            if not isinstance(value, str):
+                raise refusal(
+                    f"expected an expression, found {kind_of(value)}",
+                    f"an expression is text: write '{json.dumps(value)}' in quotes"
+                    if not isinstance(value, (dict, list))
+                    else "an expression is text: put it in quotes",
+                )
+            return compile_expression(str(value), kind)
+
+        return core_schema.no_info_plain_validator_function(read)
+
+
+def compile_expression(source: str, kind: object, names: frozenset[str] = MESSAGE_NAMES) -> Expression[Any]:
+    """Compile the text of a setting; one that does not compile is a problem with its column."""
+    if not source.strip():
+        raise refusal("expected an expression, found blank text")
+    try:
+        return Expression(source, kind, names)
+    except ExpressionError as error:
+        raise PydanticCustomError("expression", "{message}", {"message": error.message, "error": error}) from error
+
+
+# ---------------------------------------------------------------- durations, schemas, names, resources
+
+_UNITS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_STEP: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+
+
+class Duration:
+    """A span of time, written as `250ms`, `1m30s` or `0`; units are ns, us, ms, s, m and h."""
+
+    __slots__ = ("ns", "text")
+
+    def __init__(self, text: str) -> None:
+        """Raises ValueError for text that is no duration."""
+        self.text = text
+        self.ns = _nanoseconds(text)
+
+    @property
+    def seconds(self) -> float:
+        return self.ns / 10**9
+
+    def __repr__(self) -> str:
+        return f"Duration({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and other.ns == self.ns
+
+    def __hash__(self) -> int:
+        return hash(self.ns)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
+        def read(value: Any) -> Duration:
+            if isinstance(value, Duration):
+                return value
+            text = "0" if value == 0 and type(value) is int else _text(value)
+            try:
+                return Duration(text)
+            except ValueError:
+                raise refusal(
+                    f"expected a duration, found `{text}`", "write a number and a unit, such as `250ms` or `1m30s`"
+                ) from None
+
+        return core_schema.no_info_plain_validator_function(read)
+
+
+def _nanoseconds(text: str) -> int:
+    if text == "0":
+        return 0
+    total, end = 0.0, 0
+    while match := _STEP.match(text, end):
+        total, end = total + float(match[1]) * _UNITS[match[2]], match.end()
+    if end == 0 or end != len(text):
+        raise ValueError(text)
+    return round(total)
+
+
+def _json_schema(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            where = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+            reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
+            raise refusal(f"expected a JSON Schema, found text that is not JSON: {reason}{where}") from None
+    if not isinstance(value, dict):
+        raise refusal(f"expected a JSON Schema, found {kind_of(value)}", 'for example {"type": "object"}')
+    return natural_kinds(value, info.context.natural if info.context else str)
+
+
+JsonSchema = Annotated[dict[str, Any], BeforeValidator(_json_schema)]
+"""A JSON Schema, as a mapping or as text that holds JSON."""
+
+
+class ConnectorName(str):
+    """The name of a configured connector."""
+
+    __slots__ = ()
+    category: ClassVar[str] = ""
+    """The category that the connector must be of; empty for any."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
+        def read(value: Any) -> ConnectorName:
+            text = _text(value).strip()
+            if not text:
+                raise refusal("expected the name of a connector, found blank text")
+            return cls(text)
+
+        return core_schema.no_info_plain_validator_function(read)
+
+
+class LlmName(ConnectorName):
+    """The name of a configured connector of an `llm-*` type."""
+
+    __slots__ = ()
+    category = "llm"
+
+
+class ResourceText(str):
+    """Text, or `{resource: FILE}`: the text of a UTF-8 file below the config directory."""
+
+    __slots__ = ("resource",)
+    resource: str | None
+
+    def __new__(cls, text: str, resource: str | None = None) -> ResourceText:
+        self = super().__new__(cls, text)
+        self.resource = resource
+        return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
+        def read(value: Any, info: core_schema.ValidationInfo) -> ResourceText:
+            if not isinstance(value, dict):
+                return cls(_text(value))
+            context: LoadContext | None = info.context
+            if set(value) != {"resource"} or context is None:
+                raise refusal("expected text or `{resource: FILE}`")
+            resource = _text(value["resource"])
+            try:
+                return cls(context.read(resource), resource)
+            except OctoError as error:
+                refuse(error)
+
+        return core_schema.with_info_plain_validator_function(read)
