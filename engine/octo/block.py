@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pydantic import ValidationInfo
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from octo.errors import Location, OctoError
+from octo.errors import OctoError, did_you_mean, near
 from octo.fields import LoadContext, Model, Text, refusal, refuse
 from octo.message import Message
 from octo.values import Json, kind_of
@@ -29,7 +29,8 @@ class Place:
     """What an address calls it: its `name`, else its `ref`, else its type."""
     address: str = ""
     """`flow.block[branch].block`."""
-    location: Location | None = None
+    path: tuple[str | int, ...] = ()
+    """The path of keys that leads to it in the config."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,6 @@ class Finding:
     path: tuple[str | int, ...] = ()
     hint: str | None = None
     warning: bool = False
-    at_key: bool = False
 
 
 class Block(Model):
@@ -143,7 +143,7 @@ def _build(data: Any, info: ValidationInfo) -> Block:
     given_type = _word(data, "type")
     if ref is None:
         if given_type is None:
-            raise refusal("block requires a type or a ref")
+            raise _without_type(data)
         block_type, settings = given_type, {}
     else:
         block_type, settings = _definition(ref, given_type, context)
@@ -154,6 +154,13 @@ def _build(data: Any, info: ValidationInfo) -> Block:
     block = cls.model_validate(settings | _fold(data, cls), context=context)
     block.put_at(Place(label=name or block_type, selector=name or ref or block_type))
     return block
+
+
+def _without_type(data: Mapping[str, Json]) -> PydanticCustomError:
+    for key in data:
+        if near(key, ("type", "ref")):
+            return refusal("block requires a type or a ref", did_you_mean(key, ("type", "ref")), at=f"key:{key}")
+    return refusal("block requires a type or a ref", "for example `type: set-payload`")
 
 
 def _word(data: Mapping[str, Any], key: str) -> str | None:
@@ -168,8 +175,6 @@ def _word(data: Mapping[str, Any], key: str) -> str | None:
 def _definition(ref: str, given_type: str | None, context: LoadContext) -> tuple[str, dict[str, Json]]:
     definition = context.processors.get(ref)
     if definition is None:
-        from octo.errors import did_you_mean
-
         hint = did_you_mean(ref, context.processors) or "define it under `processors`"
         raise refusal(f'block ref "{ref}" is not a defined processor', hint, at="ref")
     block_type = definition.get("type")
@@ -201,6 +206,6 @@ def _fold(data: Mapping[str, Json], cls: type[Block]) -> dict[str, Json]:
     for key in settings:
         if key in beside:
             raise refusal(
-                f"`{key}` is given both at the top level and under settings", "keep one of them", at=key
+                f"`{key}` is given both at the top level and under settings", "keep one of them", at=f"key:{key}"
             )
     return beside | settings

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
-from octo.errors import Location, OctoError, did_you_mean
-from octo.fields import LoadContext, Model, refusal
-from octo.values import kind_of
+from octo.errors import OctoError, did_you_mean, near
+from octo.fields import LoadContext, Model, Refusals, refusal
+from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
     from octo.runtime import Runtime
@@ -28,7 +28,6 @@ class Connector(Model):
     """What it can be used for, as `llm`; blocks ask for a category."""
     instance: ClassVar[str] = ""
     """The name of this instance in the config."""
-    location: ClassVar[Location | None] = None
 
     def __init_subclass__(cls, *, type: str = "", category: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -47,10 +46,9 @@ class Connector(Model):
         """Open the live thing; it is closed when the runtime closes. Raises ConnectorError."""
         return _nothing()
 
-    def put_at(self, instance: str, location: Location | None) -> None:
-        """Say which instance this is, and where it is declared."""
+    def named(self, instance: str) -> None:
+        """Say which instance this is."""
         self.__dict__["instance"] = instance
-        self.__dict__["location"] = location
 
 
 ENTRY_KEYS = ("name", "type", "settings")
@@ -62,9 +60,6 @@ def _build(data: Any, info: ValidationInfo) -> Connector:
     context: LoadContext | None = info.context
     if context is None or not isinstance(data, dict):
         raise refusal(f"expected a connector, found {kind_of(data)}", "a connector is `{name, type, settings}`")
-    for key in data:
-        if key not in ENTRY_KEYS and not key.startswith("x-"):
-            raise refusal(f'unknown field "{key}" of a connector', did_you_mean(key, ENTRY_KEYS), at=f"key:{key}")
     name, type_name = data.get("name"), data.get("type")
     if not isinstance(name, str) or not name:
         raise refusal("connector requires a name", at="name")
@@ -77,9 +72,22 @@ def _build(data: Any, info: ValidationInfo) -> Connector:
         cls: type[Connector] = context.connector(str(type_name))
     except OctoError as error:
         raise refusal(error.message, error.hint, at="type") from error
+    _refuse_unknown(data, cls)
     connector = cls.model_validate(settings or {}, context=context)
-    connector.put_at(str(name), None)
+    connector.named(str(name))
     return connector
+
+
+def _refuse_unknown(data: dict[str, Json], cls: type[Connector]) -> None:
+    refusals = Refusals()
+    for key in data:
+        if key not in ENTRY_KEYS and not key.startswith("x-"):
+            setting = key if key in cls.keys() else near(key, cls.keys())
+            hint = did_you_mean(key, ENTRY_KEYS)
+            if setting is not None and near(key, ENTRY_KEYS) is None:
+                hint = f"`{setting}` belongs under `settings:`"
+            refusals.add(f'unknown field "{key}" of a connector', key, hint=hint, at="key")
+    refusals.raise_if_any()
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -102,8 +102,6 @@ class Flow(Model):
     pool: Int = 0
     """Size of the task pool for fork branches and split elements; 0 or less means 8."""
 
-    location: ClassVar[Location | None] = None
-
     @property
     def title(self) -> str:
         """The flow's name, as error texts show it."""
@@ -122,6 +120,8 @@ class Origin:
     """The resolved declared variables."""
     environ: Mapping[str, str]
     """The environment that was handed to the load."""
+    locate: Callable[[tuple[str | int, ...]], Location]
+    """The place in the user's files of a path of keys."""
     warnings: tuple[Problem, ...] = ()
 
 

@@ -1,0 +1,173 @@
+"""The tools of an agent, and one call of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import Field, model_validator
+
+from octo.agent.bindings import Binding, bound, lay_over, shown_schema
+from octo.agent.schemas import Checker, parameter_path
+from octo.block import Chain
+from octo.errors import OctoError
+from octo.fields import Bool, JsonSchema, Model, Refusals, Text
+from octo.llm.chat import ToolCall, ToolDefinition
+from octo.message import Dropped
+from octo.values import Json, clean_text, dumps, parse
+
+if TYPE_CHECKING:
+    from octo.message import Message
+    from octo.run import Run
+
+GIVE_UP: Final = ToolDefinition(
+    name="take_default_path",
+    description=(
+        "Give the task up. Call this when the guardrail tells you to stop trying; "
+        "the task is then finished in another way, and no other call is run."
+    ),
+    input_schema={
+        "type": "object",
+        "required": ["reason"],
+        "properties": {"reason": {"type": "string", "description": "Why the task cannot be done, in one sentence."}},
+    },
+)
+"""How a model takes the default path of its own accord."""
+
+RESERVED: Final = frozenset({"load_skill", GIVE_UP.name})
+"""Names that no tool may have, because a call of them never reaches a branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool call gave: the text that the model reads, and whether the branch was entered."""
+
+    text: str
+    is_error: bool = False
+    ran: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the calls of one agent run have in common."""
+
+    run: Run
+    received: Json
+    """The body that the agent received; bindings see it."""
+    scope: str
+    """Stands before the tool's name in `vars.toolScope`."""
+
+
+class Tool(Model):
+    """A chain of blocks that the model may call: its arguments become the body, the body becomes the result."""
+
+    name: Text = ""
+    """What the model calls it; unique in the block."""
+
+    description: Text = ""
+    """Tells the model what the tool does; shown as it is."""
+
+    input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
+    """JSON Schema of the arguments, as a mapping or as text that holds JSON."""
+
+    validate_input: Bool = True
+    """Check the arguments against the schema before the blocks run."""
+
+    idempotent: Bool = False
+    """A call that was in flight when the process died may be run again."""
+
+    inputs: dict[str, Binding] = Field(default_factory=dict)
+    """Parameters that the config fills in instead of the model: `{value: X}` or `{expr: TEXT}`."""
+
+    process: Chain = ()
+    """The blocks that run, in order."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_server_metadata(cls, data: Any) -> Any:
+        refusals = Refusals()
+        for key in ("title", "annotations", "outputSchema"):
+            if isinstance(data, dict) and data.get(key) is not None:
+                refusals.add(
+                    f"ai-agent tool `{data.get('name', '')}`: `{key}` belongs to the tools of an `mcp-router`",
+                    key,
+                    hint="remove it",
+                    at="key",
+                )
+        refusals.raise_if_any()
+        return data
+
+    @cached_property
+    def filled(self) -> Mapping[str, Binding]:
+        """The bindings that take a parameter out of the model's hands."""
+        return bound(self.inputs)
+
+    @cached_property
+    def definition(self) -> ToolDefinition:
+        """The tool as the model sees it."""
+        return ToolDefinition(self.name, self.description, shown_schema(self.input_schema, self.filled))
+
+    @cached_property
+    def checker(self) -> Checker:
+        return Checker(self.input_schema)
+
+    async def call(self, call: ToolCall, message: Message, around: Surroundings) -> Outcome:
+        """Run the tool on the message, which afterwards is as the tool left it."""
+        message.vars["toolScope"] = f"{around.scope}/{self.name}"
+        message.vars["toolName"] = self.name
+        message.vars["toolCallId"] = call.id
+        try:
+            arguments = self.arguments(call.arguments, message, around)
+        except ValueError as error:
+            return Outcome(f"invalid arguments: {error}", is_error=True)
+        except OctoError as error:
+            return Outcome(clean_text(error.message), is_error=True)
+        message.body = arguments
+        return await self.perform(message, around.run)
+
+    def arguments(self, text: str, message: Message, around: Surroundings) -> Json:
+        """The arguments of a call with bindings laid over them. Raises ValueError when they are not acceptable."""
+        sent = parse(text) if text.strip() else {}
+        arguments = lay_over(sent, self.filled, received=around.received, message=message, run=around.run)
+        if self.validate_input:
+            faults = [self._fault(path, text) for path, text in self.checker.faults(arguments)]
+            if faults:
+                raise ValueError("; ".join(faults))
+        return arguments
+
+    def _fault(self, path: tuple[str | int, ...], text: str) -> str:
+        if path and path[0] in self.filled:
+            return f"at `{parameter_path(path)}`: the value that the configuration binds does not fit the schema"
+        return f"at `{parameter_path(path)}`: {text}" if path else text
+
+    async def perform(self, message: Message, run: Run) -> Outcome:
+        """Run the blocks. Their failure is a result for the model and never ends the agent."""
+        message.stopped = False
+        try:
+            message.adopt(await run.chain(self.process, message))
+            return Outcome(dumps(message.body), ran=True)
+        except Dropped:
+            text = f'tool "{self.name}" gave no result: it filtered the call out'
+        except OctoError as error:
+            text = clean_text(error.message)
+        except (TypeError, RecursionError) as error:
+            text = f'the output of tool "{self.name}" has no JSON form: {error}'
+        return Outcome(text, is_error=True, ran=True)
+
+
+def check_names(tools: tuple[Tool, ...]) -> Iterator[tuple[str, int, str]]:
+    """What is wrong with a roster: a text, and the tool's index and key."""
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        if not tool.name.strip():
+            yield f"ai-agent requires a name for tool {index}", index, "name"
+            continue
+        if tool.name in RESERVED:
+            yield f"ai-agent tool `{tool.name}`: the name is reserved", index, "name"
+        elif tool.name in seen:
+            yield f"ai-agent tool `{tool.name}` is declared twice", index, "name"
+        seen.add(tool.name)
+        if not tool.description.strip():
+            yield f"ai-agent tool `{tool.name}` requires a description", index, "description"

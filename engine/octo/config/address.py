@@ -1,0 +1,120 @@
+"""Block addresses, `flow[chain].block[branch].block`: naming every block, and finding one by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from octo.block import Block, Chain
+from octo.config.model import Config, Flow
+from octo.errors import UsageError, near
+
+_SEGMENT = re.compile(r"([^\[\].,]+)(?:\[([^\[\].,]+)\])?")
+
+
+def place(config: Config) -> None:
+    """Give every block of a config its address and its path."""
+    for index, flow in enumerate(config.flows):
+        name = flow.name or f"flows[{index}]"
+        _place(flow.process, name, ("flows", index, "process"))
+        _place(flow.error or (), f"{name}[error]", ("flows", index, "error"))
+
+
+def _place(chain: Chain, prefix: str, path: tuple[str | int, ...]) -> None:
+    for index, block in enumerate(chain):
+        here = (*path, index)
+        address = f"{prefix}.{block.place.selector}"
+        block.put_at(replace(block.place, address=address, path=here))
+        for branch in block.branches():
+            _place(branch.chain, f"{address}[{branch.name}]", (*here, *branch.path))
+
+
+def walk(chain: Chain) -> Iterator[Block]:
+    """Every block of a chain and of the chains inside it, in the order they are written."""
+    for block in chain:
+        yield block
+        for branch in block.branches():
+            yield from walk(branch.chain)
+
+
+def blocks(config: Config) -> Iterator[tuple[Flow, Block]]:
+    """Every block of a config with its root flow."""
+    for flow in config.flows:
+        for chain in (flow.process, flow.error or ()):
+            for block in walk(chain):
+                yield flow, block
+
+
+def find(config: Config, address: str) -> Block:
+    """The block that an address names; raises UsageError that says what exists instead."""
+    segments = [_SEGMENT.fullmatch(segment) for segment in address.split(".")]
+    first, *rest = segments
+    if first is None or not rest or None in rest:
+        raise UsageError(
+            f"`{address}` is no block address", hint="write `flow.block`, or `flow.block[branch].block` for an inner block"
+        )
+    chain = _flow_chain(config, first[1], first[2])
+    block: Block | None = None
+    for position, segment in enumerate(rest):
+        assert segment is not None  # noqa: S101  (excluded above; tells the type checker)
+        block = _select(chain, segment[1])
+        last = position == len(rest) - 1
+        if last and segment[2] is not None:
+            raise UsageError(f"`{address}` names a branch, not a block", hint="name a block inside it after a dot")
+        if not last:
+            chain = _branch(block, segment[2])
+    assert block is not None  # noqa: S101  (rest is not empty)
+    return block
+
+
+def _flow_chain(config: Config, name: str, chain: str | None) -> Chain:
+    flow = config.flow(name)
+    if flow is None:
+        raise _unknown("flow", name, [flow.name for flow in config.flows if flow.name], "flows")
+    if chain not in (None, "process", "error"):
+        raise _unknown("chain", str(chain), ["process", "error"], "chains")
+    return (flow.error or ()) if chain == "error" else flow.process
+
+
+def _select(chain: Chain, selector: str) -> Block:
+    for matches in (
+        [block for block in chain if block.place.selector == selector and block.place.label == selector],
+        [block for block in chain if block.type == selector],
+        [block for block in chain if block.place.selector == selector],
+    ):
+        if len(matches) > 1:
+            raise UsageError(
+                f'"{selector}" matches {len(matches)} blocks in the same chain', hint="give the block a `name`"
+            )
+        if matches:
+            return matches[0]
+    names = [block.place.selector for block in chain]
+    raise UsageError(
+        f'no block "{selector}" in that chain (blocks: {", ".join(names) or "none"})', hint=_meant(selector, names)
+    )
+
+
+def _branch(block: Block, name: str | None) -> Chain:
+    branches = list(block.branches())
+    names = [branch.name for branch in branches]
+    if name is None:
+        raise UsageError(
+            f"block `{block.place.selector}` needs a branch here (branches: {', '.join(names) or 'none'})"
+        )
+    for branch in branches:
+        if branch.name == name:
+            return branch.chain
+    raise UsageError(
+        f'block `{block.place.selector}` has no branch "{name}" (branches: {", ".join(names) or "none"})',
+        hint=_meant(name, names),
+    )
+
+
+def _unknown(kind: str, name: str, known: Sequence[str], plural: str) -> UsageError:
+    return UsageError(f'no {kind} named "{name}" ({plural}: {", ".join(known) or "none"})', hint=_meant(name, known))
+
+
+def _meant(name: str, known: Sequence[str]) -> str | None:
+    match = near(name, known)
+    return f"did you mean `{match}`?" if match else None

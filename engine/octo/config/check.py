@@ -1,0 +1,40 @@
+"""What no single block can see: names that refer to something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from octo.block import Block, Finding
+from octo.config.address import blocks
+from octo.config.model import Config
+from octo.errors import did_you_mean
+from octo.fields import ConnectorName
+
+
+def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
+    """Everything that is wrong with a config as a whole, each finding with the path of the block it is below."""
+    for index, flow in enumerate(config.flows):
+        if not flow.name:
+            yield ("flows", index), Finding("a flow without a source requires a name", hint="add `name:`")
+    for _, block in blocks(config):
+        for finding in (*_connectors(block, config), *block.check(config)):
+            yield block.place.path, finding
+
+
+def _connectors(block: Block, config: Config) -> Iterator[Finding]:
+    for key, name in block.keys().items():
+        value = getattr(block, name)
+        if not isinstance(value, ConnectorName):
+            continue
+        connector = config.connector(value)
+        if connector is None:
+            known = [candidate.instance for candidate in config.connectors]
+            hint = did_you_mean(value, known) or "declare it under `connectors`"
+            yield Finding(f'{block.type}: connector "{value}" is not configured', (key,), hint)
+        elif value.category and connector.category != value.category:
+            fitting = [other.instance for other in config.connectors if other.category == value.category]
+            yield Finding(
+                f'{block.type}: connector "{value}" is of type `{connector.type}`, which is no {value.category} connector',
+                (key,),
+                did_you_mean(value, fitting) or f"declare a connector of an `{value.category}-…` type",
+            )

@@ -1,0 +1,85 @@
+"""From the text of a file or a directory to a checked `Config`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import ValidationError
+
+from octo import registry
+from octo.config import address, check, environment, merge, resources
+from octo.config.model import Config, Origin
+from octo.config.problems import Describer
+from octo.errors import ConfigError, Location, Problem
+from octo.values import Json
+
+
+class _Context:
+    """What validation may ask of this load."""
+
+    block = staticmethod(registry.block)
+    connector = staticmethod(registry.connector)
+    natural = staticmethod(environment.natural)
+
+    def __init__(self, root: Path, data: Mapping[str, Json]) -> None:
+        self.root = root
+        self.processors: dict[str, Mapping[str, Json]] = {
+            str(entry["name"]): entry
+            for entry in data.get("processors") or ()
+            if isinstance(entry, dict) and entry.get("name")
+        }
+
+    def read(self, resource: str) -> str:
+        return resources.read_text(self.root, resource)
+
+
+def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = None) -> Config:
+    """Load and check one file, or every YAML file of one directory.
+
+    `environ` is the environment of the run; nothing is read from the process. `cwd` is where `./.env` is looked
+    for. Raises ConfigError with every problem found; warnings are on the config.
+    """
+    path = Path(path)
+    documents = merge.read(path)
+    root = path if path.is_dir() else path.parent
+    environment_values, problems = environment.resolve(documents, root=root, environ=environ, cwd=cwd or Path.cwd())
+    substituted = []
+    for document in documents:
+        result, found = environment.substitute(document, environment_values)
+        substituted.append(result)
+        problems += found
+    merged, found = merge.merge(substituted)
+    problems += found
+
+    context: Any = _Context(root, merged.data)
+    describer = Describer(Config, merged, context)
+    config: Config | None = None
+    try:
+        config = Config.model_validate(merged.data, context=context)
+    except ValidationError as error:
+        problems += describer.problems(error)
+
+    if config is not None:
+        address.place(config)
+        for where, finding in check.check(config):
+            problems.append(
+                describer.at((*where, *finding.path), finding.message, finding.hint, warning=finding.warning)
+            )
+
+    warnings = [problem for document in documents for problem in document.warnings]
+    warnings += [problem for problem in problems if problem.severity == "warning"]
+    errors = _in_order([problem for problem in problems if problem.severity == "error"])
+    if errors or config is None:
+        raise ConfigError(errors)
+    config.put_at(Origin(path, root, environment_values, environ, describer.locate, tuple(_in_order(warnings))))
+    return config
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """In the order of the files; of several problems at one place the first, which is the cause."""
+    first: dict[object, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.location or id(problem), problem)
+    return sorted(first.values(), key=lambda problem: problem.location or Location("", 0, 0))

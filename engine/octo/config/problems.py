@@ -1,0 +1,266 @@
+"""From what validation finds to what a user reads: where, what is wrong, and what to do."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+from pydantic_core import ErrorDetails, ValidationError
+
+from octo.block import RESERVED, Block
+from octo.config.document import Path
+from octo.config.merge import Merged
+from octo.connector import ENTRY_KEYS, Connector
+from octo.errors import Location, OctoError, Problem, did_you_mean, near
+from octo.fields import LoadContext, Model
+from octo.values import Json, kind_of
+
+_SHAPES: Final = {
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "dict_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "string_type": "text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A mapping of the config and the model that reads it."""
+
+    model: type[Model]
+    node: Mapping[str, Json]
+
+    @property
+    def keys(self) -> list[str]:
+        """What may stand at this level."""
+        own = list(self.model.keys())
+        if issubclass(self.model, Block):
+            return [*own, *sorted(RESERVED - {"settings"} if self.model.composite else RESERVED)]
+        return own
+
+    @property
+    def title(self) -> str:
+        """What a user calls this level."""
+        if issubclass(self.model, Block):
+            return f"block `{self.model.type}`"
+        if issubclass(self.model, Connector):
+            return f"connector `{self.model.type}`"
+        name = self.model.__name__
+        return "the config" if name == "Config" else f"`{name[0].lower()}{name[1:]}`"
+
+
+class Describer:
+    """Turns the findings of one validation into problems."""
+
+    def __init__(self, root: type[Model], merged: Merged, context: LoadContext) -> None:
+        self._root = root
+        self._merged = merged
+        self._context = context
+
+    def problems(self, error: ValidationError) -> Iterator[Problem]:
+        """Every finding of a validation."""
+        for details in error.errors(include_url=False):
+            yield self._problem(details)
+
+    def at(self, path: Path, message: str, hint: str | None = None, *, key: bool = False, warning: bool = False) -> Problem:
+        """A problem at a path of the merged config."""
+        from dataclasses import replace
+
+        document, origin = self._merged.origin(self.written(path))
+        problem = document.problem(message, origin, key=key, hint=hint)
+        return replace(problem, severity="warning") if warning else problem
+
+    def locate(self, path: Path) -> Location:
+        """The place in the user's files of a path of keys."""
+        document, origin = self._merged.origin(self.written(path))
+        return document.location(origin)
+
+    def written(self, path: Path) -> Path:
+        """The path as it is written: through `settings:`, other spellings, and the processor of a `ref`."""
+        found: list[str | int] = []
+        node: Json = self._merged.data
+        for step in path:
+            for way in self._ways(node, step):
+                try:
+                    target = node if way and way[0] != "processors" else self._merged.data
+                    for key in way:
+                        target = target[key]
+                except (KeyError, IndexError, TypeError):
+                    continue
+                found = [*way] if way[0] == "processors" else [*found, *way]
+                node = target
+                break
+        return tuple(found)
+
+    def _ways(self, node: Json, step: str | int) -> Iterator[tuple[str | int, ...]]:
+        if isinstance(node, list):
+            yield (step,)
+        if not isinstance(node, dict) or not isinstance(step, str):
+            return
+        yield (step,)
+        yield ("settings", step)
+        yield (_snake(step),)
+        yield ("settings", _snake(step))
+        ref = node.get("ref")
+        for index, processor in enumerate(self._merged.data.get("processors") or ()):
+            if ref is not None and isinstance(processor, dict) and processor.get("name") == ref:
+                yield ("processors", index, "settings", step)
+
+    # ------------------------------------------------------------ one finding
+
+    def _problem(self, details: ErrorDetails) -> Problem:
+        path: Path = tuple(details["loc"])
+        context = details.get("ctx") or {}
+        match details["type"]:
+            case "refused":
+                return self._refused(path, context)
+            case "expression":
+                source = context["error"].source
+                document, origin = self._merged.origin(self.written(path))
+                return document.expression_problem(
+                    context["error"], f'compile expression "{source}": {context["message"]}', origin
+                )
+            case "missing":
+                return self._missing(path)
+            case "extra_forbidden":
+                return self._unknown(path)
+        expected = _SHAPES.get(details["type"])
+        if expected is not None:
+            return self.at(path, f"expected {expected}, found {kind_of(details['input'])}")
+        message = details["msg"]
+        return self.at(path, message[0].lower() + message[1:])
+
+    def _refused(self, path: Path, context: Mapping[str, Any]) -> Problem:
+        at: str = context["at"]
+        message, hint = context["message"], context["hint"]
+        if at == "value":
+            return self.at(path, message, hint)
+        if at == "key":
+            return self.at(path, message, hint, key=True)
+        mark, _, key = at.rpartition("key:")
+        return self.at((*path, key), message, hint, key=bool(mark) or at.startswith("key:"))
+
+    def _missing(self, path: Path) -> Problem:
+        levels = self._levels(path[:-1])
+        key = path[-1]
+        owner = levels[-1] if levels else None
+        close = None
+        if owner is not None:
+            known = set(owner.keys)
+            close = near(str(key), [name for name in owner.node if name not in known])
+        hint = f"`{close}` may be a misspelling of it" if close else f"add `{key}:`"
+        if owner is not None and issubclass(owner.model, Block):
+            return self.at(path[:-1], f"{owner.model.type} requires `{key}`", hint)
+        if owner is not None and issubclass(owner.model, Connector):
+            return self.at(path[:-1], f"connector of type `{owner.model.type}` requires `{key}`", hint)
+        return self.at(path[:-1], f"missing key `{key}`", hint)
+
+    def _unknown(self, path: Path) -> Problem:
+        key = str(path[-1])
+        levels = self._levels(path[:-1])
+        if not levels:
+            return self.at(path, f'unknown field "{key}"', key=True)
+        owner = levels[-1]
+        return self.at(path, f'unknown field "{key}" in {owner.title}', self._place_of(key, levels), key=True)
+
+    def _place_of(self, key: str, levels: list[Level]) -> str | None:
+        """Where an unknown key belongs: its exact home above or below, else the nearest name around."""
+        owner = levels[-1]
+        children = list(self._children(owner))
+        for close in (False, True):
+            if close and (match := near(key, owner.keys)):
+                return f"did you mean `{match}`?"
+            for level, where in [*self._ancestors(levels[:-1]), *children]:
+                match = near(key, level) if close else (key if key in level else None)
+                if match is not None:
+                    return f"`{match}` belongs {where}"
+        return did_you_mean(key, owner.keys)
+
+    def _ancestors(self, levels: list[Level]) -> Iterator[tuple[list[str], str]]:
+        for level in reversed(levels):
+            if issubclass(level.model, Block):
+                yield level.keys, f"further up, beside `type: {level.model.type}`"
+            elif level.model is not self._root:
+                yield level.keys, f"further up, in {level.title}"
+            else:
+                yield level.keys, "at the top level"
+
+    def _children(self, owner: Level, depth: int = 2) -> Iterator[tuple[list[str], str]]:
+        if issubclass(owner.model, Connector):
+            yield list(ENTRY_KEYS), "one level up, beside `settings:`"
+        for key, name in owner.model.keys().items():
+            node = owner.node.get(key, (owner.node.get("settings") or {}).get(key) if isinstance(owner.node.get("settings"), dict) else None)
+            for item in node if isinstance(node, list) else [node]:
+                child = self._level(owner.model.model_fields[name].annotation, item)
+                if child is None:
+                    continue
+                where = f"inside `{key}`" if child.node is node else f"inside an entry of `{key}`"
+                if issubclass(child.model, Block):
+                    where = f"in the block `{child.model.type}` of `{key}`"
+                yield child.keys, where
+                if depth > 1:
+                    yield from self._children(child, depth - 1)
+
+    # ------------------------------------------------------------ models along a path
+
+    def _levels(self, path: Path) -> list[Level]:
+        """The models that read the mappings along a path, outermost first."""
+        levels = [Level(self._root, self._merged.data)]
+        annotation: Any = None
+        node: Json = self._merged.data
+        for step in path:
+            if isinstance(step, int):
+                node = node[step] if isinstance(node, list) and step < len(node) else None
+            elif isinstance(node, dict):
+                model = levels[-1].model if levels[-1].node is node else None
+                name = model.keys().get(step) if model else None
+                annotation = model.model_fields[name].annotation if model and name else annotation
+                settings = node.get("settings")
+                node = node.get(step, settings.get(step) if isinstance(settings, dict) else node.get(_snake(step)))
+            level = self._level(annotation, node)
+            if level is not None:
+                levels.append(level)
+        return levels
+
+    def _level(self, annotation: Any, node: Json) -> Level | None:
+        if not isinstance(node, dict):
+            return None
+        for candidate in _classes(annotation):
+            if issubclass(candidate, (Block, Connector)) and candidate in (Block, Connector):
+                resolved = self._resolve(candidate, node)
+                return Level(resolved, node) if resolved else None
+            if issubclass(candidate, Model):
+                return Level(candidate, node)
+        return None
+
+    def _resolve(self, base: type[Model], node: Mapping[str, Json]) -> type[Model] | None:
+        type_name = node.get("type") or (self._context.processors.get(str(node.get("ref"))) or {}).get("type")
+        if not isinstance(type_name, str):
+            return None
+        try:
+            return self._context.block(type_name) if base is Block else self._context.connector(type_name)
+        except OctoError:
+            return None
+
+
+def _classes(annotation: Any) -> Iterator[type]:
+    """The classes that an annotation may stand for, looking through options, lists and annotations."""
+    origin = get_origin(annotation)
+    if origin is None:
+        if isinstance(annotation, type):
+            yield annotation
+    elif origin is Annotated:
+        yield from _classes(get_args(annotation)[0])
+    elif origin in (Union, types.UnionType) or origin in (tuple, list):
+        for argument in get_args(annotation):
+            yield from _classes(argument)
+    elif origin is dict:
+        yield from _classes(get_args(annotation)[1])
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -1,0 +1,36 @@
+"""Files below the config directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from octo.errors import OctoError
+
+
+def read_text(root: Path, resource: str) -> str:
+    """The text of a UTF-8 file below the root; raises OctoError when it leaves the root or cannot be read."""
+    path = locate(root, resource)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise OctoError(
+            f"resource `{resource}` does not exist", hint=f"resources are looked for below `{root}`"
+        ) from None
+    except OSError as error:
+        raise OctoError(f"cannot read resource `{resource}`: {(error.strerror or str(error)).lower()}") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise OctoError(f"resource `{resource}` is not UTF-8 text (line {line})") from None
+
+
+def locate(root: Path, resource: str) -> Path:
+    """Where a resource lies. `..` and symbolic links may not lead out of the root."""
+    if not resource or "\0" in resource:
+        raise OctoError("a resource id is a path below the config directory, found blank text")
+    base = root.resolve()
+    path = (base / resource).resolve()
+    if not path.is_relative_to(base):
+        raise OctoError(f'resource id "{resource}" escapes the resource root')
+    return path

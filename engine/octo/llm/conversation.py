@@ -1,0 +1,141 @@
+"""The conversation as every vendor takes it: what must hold between turns, made to hold."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from octo.errors import BadRequest
+from octo.llm.chat import ChatMessage, Part, Text, ToolCall, ToolResult
+
+INTERRUPTED: Final = "interrupted, outcome unknown"
+"""What the model reads where the result of a call was lost."""
+NO_CONTENT: Final = "(no content)"
+"""What stands where a vendor wants text and there is none."""
+
+_log = logging.getLogger("octo.llm")
+
+
+def valid(messages: Iterable[ChatMessage], *, user_first: bool = True) -> list[ChatMessage]:
+    """The conversation with each call answered in the turn after it, unique call ids, and no two turns of a kind.
+
+    A call without a result gets a failed one, a result without its call is left out, neighbours of one role
+    become one. With `user_first`, turns of the assistant before the first user turn are left out.
+    """
+    turns = _with_unique_ids(_with_results(messages))
+    if user_first:
+        turns = _from_first_user(turns)
+    return _merged(turns)
+
+
+def is_blank(text: str) -> bool:
+    return not text.strip()
+
+
+def _with_results(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
+    turns: list[ChatMessage] = []
+    open_calls: tuple[ToolCall, ...] = ()
+    results: list[ToolResult] = []
+
+    def settle() -> None:
+        nonlocal open_calls, results
+        if open_calls:
+            turns.append(ChatMessage("tool", tuple(_in_call_order(open_calls, results))))
+        open_calls, results = (), []
+
+    for message in messages:
+        match message.role:
+            case "tool":
+                results += [part for part in message.parts if isinstance(part, ToolResult)]
+            case "user":
+                settle()
+                turns.append(message)
+            case "assistant":
+                settle()
+                turns.append(_without_nameless_calls(message))
+                open_calls = turns[-1].calls
+            case _:
+                raise BadRequest(f"unknown message role `{message.role}`")
+    settle()
+    return turns
+
+
+def _without_nameless_calls(message: ChatMessage) -> ChatMessage:
+    return replace(
+        message,
+        parts=tuple(part for part in message.parts if not (isinstance(part, ToolCall) and is_blank(part.name))),
+    )
+
+
+def _in_call_order(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Iterable[ToolResult]:
+    waiting: defaultdict[str, list[ToolResult]] = defaultdict(list)
+    for result in results:
+        waiting[result.call_id].append(result)
+    for call in calls:
+        if waiting[call.id]:
+            yield waiting[call.id].pop(0)
+        else:
+            yield ToolResult(call.id, call.name, INTERRUPTED, is_error=True)
+
+
+def _with_unique_ids(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Each call under an id of its own, in letters that all vendors take; the result right after it follows.
+
+    A result has the place of its call, so the ids of a turn can be given anew without looking anything up.
+    """
+    used: set[str] = set()
+    unique: list[ChatMessage] = []
+    ids: list[str] = []
+    for turn in turns:
+        if turn.role == "tool":
+            results = (part for part in turn.parts if isinstance(part, ToolResult))
+            turn = replace(
+                turn, parts=tuple(replace(part, call_id=id) for part, id in zip(results, ids, strict=True))
+            )
+        elif turn.calls:
+            ids = [_unused(call.id, used) for call in turn.calls]
+            fresh = iter(ids)
+            turn = replace(
+                turn,
+                parts=tuple(
+                    replace(part, id=next(fresh)) if isinstance(part, ToolCall) else part for part in turn.parts
+                ),
+            )
+        unique.append(turn)
+    return unique
+
+
+def _unused(id: str, used: set[str]) -> str:
+    base = re.sub(r"[^a-zA-Z0-9_-]", "_", id) or "call"
+    candidate, number = base, 1
+    while candidate in used:
+        number += 1
+        candidate = f"{base}-{number}"
+    used.add(candidate)
+    return candidate
+
+
+def _from_first_user(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
+    start = next((index for index, turn in enumerate(turns) if turn.role == "user"), len(turns))
+    if start:
+        _log.warning("%d turns before the first user turn are not sent", start)
+    return list(turns[start:])
+
+
+def _merged(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
+    merged: list[ChatMessage] = []
+    for turn in turns:
+        if merged and merged[-1].role == turn.role:
+            merged[-1] = replace(turn, parts=(*merged[-1].parts, *turn.parts))
+        else:
+            merged.append(turn)
+    return merged
+
+
+def without_blank_text(parts: Iterable[Part]) -> list[Part]:
+    """The parts but for text that is blank after trimming, which no vendor takes."""
+    return [part for part in parts if not (isinstance(part, Text) and is_blank(part.text))]

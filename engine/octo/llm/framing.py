@@ -1,0 +1,85 @@
+"""From bytes to server-sent events; what the events mean is not known here."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+EVENT_LIMIT: Final = 32 * 1024 * 1024
+"""The most bytes that one event, or one answer that is not streamed, may have."""
+
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class TooLong(ValueError):
+    """An event has more bytes than anybody should send."""
+
+
+class EventFraming:
+    """Cuts a stream into the data of its events, however the network cut it into chunks.
+
+    Lines are cut as bytes, before decoding: so no character is ever torn. The names, ids and retry times that
+    events may carry are ignored.
+    """
+
+    def __init__(self, limit: int = EVENT_LIMIT) -> None:
+        self._limit = limit
+        self._size = 0
+        self._line: list[bytes] = []
+        self._data: list[str] = []
+        self._after_cr = False
+        self._first_line = True
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take the next bytes; gives the data of each event that they complete. Raises TooLong."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        *lines, rest = _LINE_END.split(chunk)
+        self._after_cr = not rest and chunk.endswith(b"\r")
+        events: list[str] = []
+        for end in lines:
+            self._count(len(end))
+            self._line.append(end)
+            line, self._line = b"".join(self._line), []
+            if self._take(line):
+                events.extend(self._event())
+        if rest:
+            self._count(len(rest))
+            self._line.append(rest)
+        return events
+
+    def finish(self) -> list[str]:
+        """The stream is over: an event without its closing blank line counts if it is whole in itself."""
+        self._take(b"".join(self._line))
+        self._line = []
+        return [data for data in self._event() if data == "[DONE]" or _is_json(data)]
+
+    def _take(self, line: bytes) -> bool:
+        """Note a line; true when it is the blank one that ends an event."""
+        if self._first_line:
+            line = line.removeprefix(_BOM)
+            self._first_line = False
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" ").decode("utf-8", errors="replace"))
+        return not line
+
+    def _event(self) -> list[str]:
+        data, self._data, self._size = "\n".join(self._data), [], 0
+        return [data] if data else []
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        if self._size > self._limit:
+            raise TooLong(f"an event of more than {self._limit} bytes")
+
+
+def _is_json(data: str) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,118 @@
+"""What a file is by its bytes, and whether a model takes it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from octo.errors import BadRequest
+from octo.llm.chat import ChatMessage, File
+
+FILE_LIMIT: Final = 30 * 1024 * 1024
+"""The most bytes that one file may have, before it is encoded."""
+
+_log = logging.getLogger("octo.llm")
+
+_HEADS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"\x00\x00\x01\xba", "video/mpeg"),
+    (b"\x00\x00\x01\xb3", "video/mpeg"),
+)
+_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+_IFF: Final = {b"AIFF": "audio/aiff", b"AIFC": "audio/aiff"}
+_BRANDS: Final = {
+    **dict.fromkeys((b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis"), "image/heic"),
+    **dict.fromkeys((b"mif1", b"msf1"), "image/heif"),
+    **dict.fromkeys((b"avif", b"avis"), "image/avif"),
+    **dict.fromkeys((b"M4A ", b"M4B "), "audio/mp4"),
+    b"qt  ": "video/quicktime",
+    **dict.fromkeys((b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V "), "video/mp4"),
+    **dict.fromkeys((b"dash", b"mmp4", b"MSNV"), "video/mp4"),
+}
+"""The major brand of a file of the ISO base media format."""
+
+
+def sniff(data: bytes) -> str | None:
+    """The MIME type that the bytes show, or None when they are not recognised."""
+    for head, mime_type in _HEADS:
+        if data.startswith(head):
+            return mime_type
+    kind = data[8:12]
+    match data[:4]:
+        case b"RIFF":
+            return _RIFF.get(kind)
+        case b"FORM":
+            return _IFF.get(kind)
+    if data[4:8] == b"ftyp":
+        return _BRANDS.get(kind)
+    return _mpeg_audio(data) or ("image/svg+xml" if _is_svg(data) else None)
+
+
+def _mpeg_audio(data: bytes) -> str | None:
+    """MPEG audio without tags begins with a frame header: twelve set bits, then version, layer and rates."""
+    if len(data) < 4 or data[0] != 0xFF or data[1] & 0xF0 != 0xF0:
+        return None
+    layer = data[1] >> 1 & 0b11
+    if layer == 0:
+        return "audio/aac"
+    rates_are_valid = data[2] >> 4 != 0b1111 and data[2] >> 2 & 0b11 != 0b11
+    return "audio/mpeg" if rates_are_valid else None
+
+
+def _is_svg(data: bytes) -> bool:
+    head = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    return head.startswith(b"<svg") or (head.startswith((b"<?xml", b"<!--", b"<!DOCTYPE svg")) and b"<svg" in head)
+
+
+def plain_type(mime_type: str) -> str:
+    """A MIME type in lower case and without parameters."""
+    return mime_type.partition(";")[0].strip().lower()
+
+
+def with_true_types(
+    messages: tuple[ChatMessage, ...], accepted: frozenset[str] | None, connector: str
+) -> tuple[ChatMessage, ...]:
+    """The conversation with each file of a user turn under the type that its bytes show.
+
+    Raises BadRequest for a file that the model does not take; `accepted` None means that it takes all types.
+    """
+    return tuple(
+        replace(message, parts=tuple(_true(message, accepted, connector)))
+        if message.role == "user" and message.files
+        else message
+        for message in messages
+    )
+
+
+def _true(message: ChatMessage, accepted: frozenset[str] | None, connector: str) -> list[object]:
+    index = -1
+    parts: list[object] = []
+    for part in message.parts:
+        if isinstance(part, File):
+            index += 1
+            part = _checked(part, part.name or f"index {index}", accepted, connector)
+        parts.append(part)
+    return parts
+
+
+def _checked(file: File, name: str, accepted: frozenset[str] | None, connector: str) -> File:
+    stated = plain_type(file.mime_type)
+    mime_type = sniff(file.data) or stated
+    if stated and mime_type != stated:
+        _log.warning("file `%s` is stated to be %s, but its bytes are %s", name, stated, mime_type)
+    if accepted is not None and mime_type not in accepted:
+        takes = ", ".join(f"`{one}`" for one in sorted(accepted)) or "text only"
+        raise BadRequest(f"{connector} does not take file `{name}` of type `{mime_type}`, only {takes}")
+    if len(file.data) > FILE_LIMIT:
+        size = len(file.data) / 1024 / 1024
+        raise BadRequest(f"{connector} does not take file `{name}` of {size:.1f} MiB, at most 30 MiB are allowed")
+    return replace(file, mime_type=mime_type)

@@ -1,0 +1,95 @@
+"""What a wire is: the pure translation between the neutral conversation and one vendor's HTTP bodies."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from octo.llm.chat import ChatRequest, ChatResponse, Delta
+from octo.llm.credentials import Credentials
+from octo.values import Json, clean
+
+Thinking = Literal["off", "adaptive", "budgeted"]
+PromptCache = Literal["auto", "on", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """One HTTP request, ready to send. A secret may stand in the headers, never in the body."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
+    method: str = "POST"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One configured connector as a wire sees it: where to send, as whom, and the defaults of each request."""
+
+    credentials: Credentials
+    model: str
+    max_tokens: int | None = None
+    thinking: Thinking = "off"
+    thinking_budget: int | None = None
+    prompt_cache: PromptCache = "auto"
+
+    def caches(self, request: ChatRequest) -> bool:
+        """Whether the prompt of a request is to be marked for caching."""
+        return self.prompt_cache == "on" or (self.prompt_cache == "auto" and request.cache)
+
+
+class Unreadable(ValueError):
+    """An event of no known shape. One is skipped; many in a row end the call."""
+
+
+class Decoder(Protocol):
+    """Gathers the events of one answer. An answer that was not streamed is fed whole, as one event."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that matters has come, so that reading may end."""
+
+    def feed(self, event: Json) -> Sequence[Delta]:
+        """Take the next event, decoded from its JSON; gives what a listener is told.
+
+        Raises Unreadable, or ProviderError when the event reports a failure.
+        """
+
+    def finish(self) -> ChatResponse:
+        """The answer, once no more events come. Raises Truncated when its end mark is missing."""
+
+
+class Wire(Protocol):
+    """A module with these functions is a wire."""
+
+    def encode(self, request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
+        """The HTTP call that asks for an answer."""
+
+    def decoder(self) -> Decoder:
+        """A decoder for one answer."""
+
+
+def to_bytes(body: Json) -> bytes:
+    """The JSON text of a request body: keys in the order given, whole numbers without a fraction."""
+    text = json.dumps(_plain(body), ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return to_bytes(clean(body))
+
+
+def _plain(value: Json) -> Json:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float():
+            if not math.isfinite(value):
+                return str(value)
+            return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return value

@@ -1,0 +1,215 @@
+"""One execution of a flow: running chains, evaluating expressions, recovering, telling observers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from octo import cel
+from octo.block import Block, Chain
+from octo.errors import BlockError, ExpressionError, OctoError
+from octo.message import Dropped, Message
+from octo.observe import BlockEntered, BlockLeft, Event, FlowEnded, FlowStarted, LogLine, Outcome
+from octo.values import Json, kind_of, render
+
+if TYPE_CHECKING:
+    from octo.config.model import Flow
+    from octo.fields import Expression
+    from octo.runtime import Runtime
+
+T = TypeVar("T")
+
+DEPTH_LIMIT: Final = 64
+"""How deep flows may call each other."""
+
+
+class RunError(OctoError):
+    """Something that a block asked of the run failed."""
+
+
+class Run:
+    """One message on its way through a flow, and through the flows that it calls."""
+
+    __slots__ = ("_entered", "_left", "environment", "flow", "runtime", "session", "trail")
+
+    def __init__(
+        self, runtime: Runtime, flow: str, *, session: dict[object, Any] | None = None, trail: tuple[str, ...] = ()
+    ) -> None:
+        self.runtime = runtime
+        self.flow = flow
+        """Name of the flow that runs."""
+        self.session: dict[object, Any] = {} if session is None else session
+        """What lives as long as the one invocation from outside, called flows included; each owner has its key."""
+        self.trail = (*trail, flow)
+        """The flows that called each other to get here, this one last."""
+        self.environment: Mapping[str, str] = runtime.config.environment.values
+        self._entered = runtime.listeners(BlockEntered)
+        self._left = runtime.listeners(BlockLeft)
+
+    # ------------------------------------------------------------ chains and flows
+
+    async def chain(self, blocks: Chain, message: Message) -> Message:
+        """Run blocks one after another on a message.
+
+        Returns the same message, or one that stopped. Raises Dropped when a block filtered it out and BlockError
+        when one failed; the message then is as the failed block left it.
+        """
+        watched = self._entered or self._left
+        for block in blocks:
+            if message.stopped:
+                break
+            try:
+                result = await (self._watch(block, message) if watched else block.execute(message, self))
+            except OctoError as error:
+                raise BlockError(
+                    block.place.label,
+                    error,
+                    address=block.place.address,
+                    location=self.runtime.config.origin.locate(block.place.path),
+                ) from error
+            if result is not message:
+                message.adopt(result)
+        return message
+
+    async def _watch(self, block: Block, message: Message) -> Message:
+        """Run one block and tell the observers."""
+        address = block.place.address
+        self.emit(BlockEntered(address, message.event_id, block.type, message))
+        started = perf_counter()
+        outcome: Outcome = "failed"
+        after, failure = None, None
+        try:
+            after = await block.execute(message, self)
+            outcome = "completed"
+        except Dropped:
+            outcome = "dropped"
+            raise
+        except OctoError as error:
+            failure = error
+            raise
+        finally:
+            seconds = perf_counter() - started
+            self.emit(BlockLeft(address, message.event_id, block.type, outcome, seconds, after, failure))
+        return after
+
+    async def through(self, flow: Flow, message: Message) -> Message:
+        """Run a flow on a message, and its `error` chain if it fails. Raises Dropped and OctoError."""
+        if self.listens(FlowStarted):
+            self.emit(FlowStarted(flow.title, message.event_id, message))
+        started = perf_counter()
+        outcome: Outcome = "failed"
+        failure: OctoError | None = None
+        try:
+            result = await self._recovering(flow, message)
+            outcome = "completed"
+            return result
+        except Dropped:
+            outcome = "dropped"
+            raise
+        except OctoError as error:
+            failure = error
+            raise
+        finally:
+            if self.listens(FlowEnded):
+                seconds = perf_counter() - started
+                self.emit(FlowEnded(flow.title, message.event_id, outcome, seconds, message, failure))
+
+    async def _recovering(self, flow: Flow, message: Message) -> Message:
+        try:
+            return await self.chain(flow.process, message)
+        except OctoError as error:
+            if not flow.error:
+                raise
+            message.vars["error"] = failure_of(error, flow.title)
+            try:
+                return await self.chain(flow.error, message)
+            except OctoError as second:
+                raise RunError(
+                    f"error path: {second.message}", hint=second.hint, location=second.location
+                ) from second
+
+    async def call(self, name: str, message: Message) -> Message:
+        """Run another flow on a message of its own, as part of this invocation."""
+        flow = self.runtime.config.flow(name)
+        if flow is None:
+            raise RunError(f'flow "{name}" is not registered')
+        if len(self.trail) >= DEPTH_LIMIT:
+            names = [*self.trail, name]
+            start = names.index(name)
+            cycle = " → ".join(names[start : names.index(name, start + 1) + 1])
+            raise RunError(f"call depth {DEPTH_LIMIT} exceeded: {cycle} → …")
+        run = Run(self.runtime, name, session=self.session, trail=self.trail)
+        return await run.through(flow, message)
+
+    # ------------------------------------------------------------ expressions
+
+    def evaluate(self, expression: Expression[T], message: Message, what: str = "", **more: object) -> T:
+        """The value of an expression on a message; `what` names the setting in error texts.
+
+        A boolean expression must yield a boolean and a list expression a list; one of text renders any other
+        value as compact JSON. Further names may be brought into scope. Raises OctoError.
+        """
+        program = expression.program
+        activation: dict[str, object] = {
+            "body": message.body,
+            "vars": message.vars,
+            "eventID": message.event_id,
+            "correlationID": message.correlation_id,
+            "env": self.environment,
+        }
+        if "now" in program.names:
+            activation["now"] = cel.Timestamp(self.runtime.clock())
+        if more:
+            activation.update(more)
+        try:
+            value = program(activation)
+        except ExpressionError as error:
+            prefix = f"{what}: " if what else ""
+            raise RunError(f"{prefix}evaluate expression: {error.message}", hint=error.hint) from error
+        return _of_kind(value, expression.kind, what or "expression")
+
+    # ------------------------------------------------------------ surroundings
+
+    def connector(self, name: str, kind: type[T]) -> T:
+        """The live thing that a connector instance has open."""
+        return self.runtime.live(name, kind)
+
+    def listens(self, kind: type[Event]) -> bool:
+        """Whether anyone wants events of this kind; one that nobody wants need not be built."""
+        return bool(self.runtime.listeners(kind))
+
+    def emit(self, event: Event) -> None:
+        """Tell the observers of an event."""
+        for observer in self.runtime.listeners(type(event)):
+            observer.notify(event)
+
+    def log(self, level: str, text: str, **fields: Json) -> None:
+        """Write a line to the process log."""
+        self.emit(LogLine("", "", level, text, fields))
+
+
+def failure_of(error: OctoError, flow: str) -> dict[str, Json]:
+    """What a recovery chain reads as `vars.error`: the text, the flow, and the failed block of the chain itself."""
+    label = error.label if isinstance(error, BlockError) else ""
+    return {"message": error.message, "flow": flow, "block": label}
+
+
+def _of_kind(value: Json, kind: object, what: str) -> Any:
+    if kind is object or kind is Any:
+        return value
+    if kind is str:
+        return render(value)
+    if kind is bool:
+        if type(value) is bool:
+            return value
+        raise RunError(f"{what} must evaluate to a bool, got {kind_of(value)}")
+    if kind is list:
+        if type(value) is list:
+            return value
+        raise RunError(f"{what} must evaluate to an array, got {kind_of(value)}")
+    if kind is dict:
+        if type(value) is dict:
+            return value
+        raise RunError(f"{what} must evaluate to a mapping, got {kind_of(value)}")
+    return value

@@ -1,0 +1,129 @@
+"""A config with its connectors open, ready to take messages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, Self, TypeVar
+
+from octo.config.model import Config
+from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
+from octo.message import Message
+from octo.observe import Event, LogLine, Observer
+from octo.run import Run
+from octo.values import Json
+
+T = TypeVar("T")
+
+
+def random_id() -> str:
+    """32 lowercase hex digits."""
+    from secrets import token_hex
+
+    return token_hex(16)
+
+
+class Runtime:
+    """Opens what a config declares, in order, and closes it in reverse.
+
+    Time and identity come from outside, so that a run can be replayed: `clock` gives nanoseconds since 1970,
+    `new_id` the ids of messages.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        observers: Sequence[Observer] = (),
+        clock: Callable[[], int] = time.time_ns,
+        new_id: Callable[[], str] = random_id,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.new_id = new_id
+        self._observers = tuple(observers)
+        self._listeners: dict[type[Event], tuple[Observer, ...]] = {}
+        self._live: dict[str, object] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            for index, connector in enumerate(self.config.connectors):
+                try:
+                    live = await stack.enter_async_context(connector.open(self))
+                except OctoError as error:
+                    location = self.config.origin.locate(("connectors", index))
+                    raise ConnectorError(
+                        f'connector "{connector.instance}" ({connector.type}): {error.message}',
+                        hint=error.hint,
+                        location=error.location or location,
+                    ) from error
+                self._live[connector.instance] = live
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        try:
+            if error is not None:
+                for task in self._tasks:
+                    task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        finally:
+            await self._stack.aclose()
+
+    def message(
+        self, body: Json = None, *, vars: dict[str, Json] | None = None, content_type: str | None = None
+    ) -> Message:
+        """A new message. With a content type the body is text, taken as raw content of that type."""
+        message = Message(body, vars, event_id=self.new_id())
+        if content_type is not None:
+            message.set_raw(content_type, body if isinstance(body, str) else "")
+        return message
+
+    async def invoke(
+        self,
+        flow: str,
+        body: Json = None,
+        *,
+        vars: dict[str, Json] | None = None,
+        content_type: str | None = None,
+    ) -> Message:
+        """Call a flow from outside.
+
+        Returns the message that came out. Raises Dropped when the flow filtered it out, UsageError for a flow
+        that does not exist, OctoError when the flow failed.
+        """
+        found = self.config.flow(flow)
+        if found is None:
+            names = [candidate.name for candidate in self.config.flows if candidate.name]
+            raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, names) or "declare it")
+        return await Run(self, flow).through(found, self.message(body, vars=vars, content_type=content_type))
+
+    def live(self, name: str, kind: type[T]) -> T:
+        """The live thing of a connector instance."""
+        found = self._live.get(name)
+        if found is None:
+            raise OctoError(f'connector "{name}" is not open')
+        return found  # type: ignore[return-value]  # the config was checked to name a connector of the right category
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the flow; the runtime waits for it before it closes."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def listeners(self, kind: type[Event]) -> tuple[Observer, ...]:
+        """Who wants events of a kind."""
+        found = self._listeners.get(kind)
+        if found is None:
+            found = tuple(observer for observer in self._observers if kind in observer.kinds)
+            self._listeners[kind] = found
+        return found
+
+    def log(self, level: str, text: str, **fields: Json) -> None:
+        """Write a line to the process log, outside of any run."""
+        for observer in self.listeners(LogLine):
+            observer.notify(LogLine("", "", level, text, fields))
