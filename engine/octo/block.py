@@ -10,7 +10,7 @@ from pydantic import ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from octo.errors import OctoError, did_you_mean, near
-from octo.fields import LoadContext, Model, Text, refusal, refuse
+from octo.fields import LoadContext, Model, Text, refusal
 from octo.message import Message
 from octo.values import Json, kind_of
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Place:
     """Where a block stands. Given to it once, when its config is loaded."""
 
+    name: str
+    """The block's `name`; empty when it has none."""
     label: str
     """The block's `name`, else its type: what error texts call it."""
     selector: str
@@ -63,7 +65,7 @@ class Block(Model):
     group: ClassVar[str] = ""
     composite: ClassVar[bool] = False
     """Whether its keys stand only beside `type`, not under `settings:`."""
-    place: ClassVar[Place] = Place("", "")
+    place: ClassVar[Place] = Place("", "", "")
 
     def __init_subclass__(cls, *, type: str = "", group: str = "", composite: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -152,7 +154,7 @@ def _build(data: Any, info: ValidationInfo) -> Block:
     except OctoError as error:
         raise refusal(error.message, error.hint, at="ref" if ref else "type") from error
     block = cls.model_validate(settings | _fold(data, cls), context=context)
-    block.put_at(Place(label=name or block_type, selector=name or ref or block_type))
+    block.put_at(Place(name=name or "", label=name or block_type, selector=name or ref or block_type))
     return block
 
 

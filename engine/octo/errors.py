@@ -78,9 +78,7 @@ class ConfigError(OctoError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         first = self.problems[0]
-        super().__init__(
-            "\n".join(str(problem) for problem in self.problems), hint=first.hint, location=first.location
-        )
+        super().__init__("\n".join(str(problem) for problem in self.problems), hint=first.hint, location=first.location)
 
 
 class ExpressionError(OctoError):
@@ -98,12 +96,8 @@ class ExpressionError(OctoError):
 class BlockError(OctoError):
     """A block failed. The text is `block "<label>": <cause>`, nested as the blocks nest."""
 
-    def __init__(
-        self, label: str, cause: OctoError, *, address: str = "", location: Location | None = None
-    ) -> None:
-        super().__init__(
-            f'block "{label}": {cause.message}', hint=cause.hint, location=cause.location or location
-        )
+    def __init__(self, label: str, cause: OctoError, *, address: str = "", location: Location | None = None) -> None:
+        super().__init__(f'block "{label}": {cause.message}', hint=cause.hint, location=cause.location or location)
         self.label = label
         self.cause = cause
         self.address = cause.address if isinstance(cause, BlockError) else address

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Generic, NoReturn, Protocol, get_args
+from typing import Annotated, Any, ClassVar, Final, Generic, NoReturn, Protocol, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, model_validator
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
@@ -59,9 +59,7 @@ class LoadContext(Protocol):
 
 def refusal(message: str, hint: str | None = None, *, at: str = "value") -> PydanticCustomError:
     """A problem at the value (or, with `at="key"`, at the key) that is being validated."""
-    return PydanticCustomError(
-        "refused", "{message}", {"message": message, "hint": hint, "at": at}
-    )
+    return PydanticCustomError("refused", "{message}", {"message": message, "hint": hint, "at": at})
 
 
 def refuse(error: OctoError) -> NoReturn:
@@ -147,6 +145,13 @@ def _text(value: Any) -> Any:
     raise refusal(f"expected text, found {kind_of(value)}", _quoting_hint(value))
 
 
+def _name(value: Any) -> Any:
+    text = _text(value)
+    if not text.strip():
+        raise refusal("expected a name, found blank text")
+    return text
+
+
 def _loose_text(value: Any) -> Any:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
@@ -213,6 +218,8 @@ def _any_json(value: Any, info: ValidationInfo) -> Any:
 
 Text = Annotated[str, BeforeValidator(_text)]
 """Text; a number or a boolean must be quoted."""
+Name = Annotated[str, BeforeValidator(_name)]
+"""Text that is not blank."""
 LooseText = Annotated[str, BeforeValidator(_loose_text)]
 """Text; a bare number or boolean is taken as its text."""
 Int = Annotated[int, BeforeValidator(_typed("a whole number", _is_int))]
@@ -260,7 +267,8 @@ class Expression(Generic[T]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
-        kind = next(iter(get_args(source_type)), object)
+        argument = next(iter(get_args(source_type)), object)
+        kind = get_origin(argument) or argument
 
         def read(value: Any) -> Expression[Any]:
             if isinstance(value, Expression):
@@ -289,7 +297,16 @@ def compile_expression(source: str, kind: object, names: frozenset[str] = MESSAG
 
 # ---------------------------------------------------------------- durations, schemas, names, resources
 
-_UNITS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _STEP: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 

@@ -10,7 +10,7 @@ HIDDEN_PREFIX: Final = "__"
 """Variables of the runtime itself; they are never shown to a user."""
 
 
-class Dropped(Exception):  # noqa: N818  (not an error: the message was filtered out)
+class Dropped(Exception):
     """Raised to filter a message out; the rest of its chain is skipped and nothing has failed."""
 
 
@@ -73,9 +73,7 @@ class Message:
         self.stopped = other.stopped
 
     def _copy(self, body: Json, event_id: str) -> Message:
-        copy = Message(
-            body, dict(self.vars), event_id=event_id, correlation_id=self.correlation_id, raw=self.raw
-        )
+        copy = Message(body, dict(self.vars), event_id=event_id, correlation_id=self.correlation_id, raw=self.raw)
         copy.body_schema = self.body_schema
         return copy
 

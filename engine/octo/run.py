@@ -125,9 +125,7 @@ class Run:
             try:
                 return await self.chain(flow.error, message)
             except OctoError as second:
-                raise RunError(
-                    f"error path: {second.message}", hint=second.hint, location=second.location
-                ) from second
+                raise RunError(f"error path: {second.message}", hint=second.hint, location=second.location) from second
 
     async def call(self, name: str, message: Message) -> Message:
         """Run another flow on a message of its own, as part of this invocation."""

@@ -52,19 +52,20 @@ def find(config: Config, address: str) -> Block:
     first, *rest = segments
     if first is None or not rest or None in rest:
         raise UsageError(
-            f"`{address}` is no block address", hint="write `flow.block`, or `flow.block[branch].block` for an inner block"
+            f"`{address}` is no block address",
+            hint="write `flow.block`, or `flow.block[branch].block` for an inner block",
         )
     chain = _flow_chain(config, first[1], first[2])
     block: Block | None = None
     for position, segment in enumerate(rest):
-        assert segment is not None  # noqa: S101  (excluded above; tells the type checker)
+        assert segment is not None
         block = _select(chain, segment[1])
         last = position == len(rest) - 1
         if last and segment[2] is not None:
             raise UsageError(f"`{address}` names a branch, not a block", hint="name a block inside it after a dot")
         if not last:
             chain = _branch(block, segment[2])
-    assert block is not None  # noqa: S101  (rest is not empty)
+    assert block is not None
     return block
 
 
@@ -99,9 +100,7 @@ def _branch(block: Block, name: str | None) -> Chain:
     branches = list(block.branches())
     names = [branch.name for branch in branches]
     if name is None:
-        raise UsageError(
-            f"block `{block.place.selector}` needs a branch here (branches: {', '.join(names) or 'none'})"
-        )
+        raise UsageError(f"block `{block.place.selector}` needs a branch here (branches: {', '.join(names) or 'none'})")
     for branch in branches:
         if branch.name == name:
             return branch.chain

@@ -66,7 +66,9 @@ class Describer:
         for details in error.errors(include_url=False):
             yield self._problem(details)
 
-    def at(self, path: Path, message: str, hint: str | None = None, *, key: bool = False, warning: bool = False) -> Problem:
+    def at(
+        self, path: Path, message: str, hint: str | None = None, *, key: bool = False, warning: bool = False
+    ) -> Problem:
         """A problem at a path of the merged config."""
         from dataclasses import replace
 
@@ -193,7 +195,10 @@ class Describer:
         if issubclass(owner.model, Connector):
             yield list(ENTRY_KEYS), "one level up, beside `settings:`"
         for key, name in owner.model.keys().items():
-            node = owner.node.get(key, (owner.node.get("settings") or {}).get(key) if isinstance(owner.node.get("settings"), dict) else None)
+            node = owner.node.get(
+                key,
+                (owner.node.get("settings") or {}).get(key) if isinstance(owner.node.get("settings"), dict) else None,
+            )
             for item in node if isinstance(node, list) else [node]:
                 child = self._level(owner.model.model_fields[name].annotation, item)
                 if child is None:

@@ -14,9 +14,7 @@ from octo.observe import Observer
 from octo.runtime import Runtime
 
 
-def config(
-    text: str, *, environ: Mapping[str, str] | None = None, files: Mapping[str, str] | None = None
-) -> Config:
+def config(text: str, *, environ: Mapping[str, str] | None = None, files: Mapping[str, str] | None = None) -> Config:
     """A config from YAML text, with an environment of its own and files beside it. Raises ConfigError."""
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)

@@ -1,0 +1,84 @@
+"""Scalars of the YAML 1.2 core schema, and texts that came out of the environment."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from octo.values import Json
+
+_CONSTANTS: dict[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+}
+_NUMBER_START = frozenset("0123456789+-.")
+_INTEGER = re.compile(r"[-+]?[0-9]+").fullmatch
+_OCTAL = re.compile(r"0o[0-7]+").fullmatch
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+").fullmatch
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?").fullmatch
+_LONGEST_INTEGER = 400
+"""More digits than any double has; Python refuses to read very long integers."""
+
+
+class EnvText(str):
+    """The value of a setting that was exactly one `${NAME}`; it takes the kind that its field wants."""
+
+    name: str
+
+    def __new__(cls, text: str, name: str) -> EnvText:
+        value = super().__new__(cls, text)
+        value.name = name
+        return value
+
+    def __repr__(self) -> str:
+        """Shows the reference: the value may be a secret."""
+        return f"${{{self.name}}}"
+
+
+class Unresolved(EnvText):
+    """Stands where a `${NAME}` had no value. That is reported already, so a field lets it pass."""
+
+
+def core(text: str) -> Json:
+    """What an unquoted scalar means. Raises OverflowError for a number that no double can hold."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in _NUMBER_START:
+        return text
+    if _INTEGER(text):
+        return _integer(text, 10)
+    if _FLOAT(text):
+        return _float(text)
+    if _HEXADECIMAL(text):
+        return _integer(text[2:], 16)
+    if _OCTAL(text):
+        return _integer(text[2:], 8)
+    return text
+
+
+def natural(text: str) -> Json:
+    """An integer, float or boolean if the text reads as one, else the text itself; never null."""
+    try:
+        value = core(text)
+    except OverflowError:
+        return str(text)
+    return str(text) if value is None or isinstance(value, str) else value
+
+
+def _integer(digits: str, base: int) -> int:
+    if len(digits) > _LONGEST_INTEGER:
+        raise OverflowError
+    value = int(digits, base)
+    float(value)
+    return value
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise OverflowError
+    return value
