@@ -1,0 +1,171 @@
+"""`--data`, files and standard input: the body and the variables that a flow begins with."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from json import JSONDecodeError
+from pathlib import Path
+from typing import NamedTuple
+
+from octo.errors import UsageError
+from octo.values import Json, clean_text, kind_of, parse
+
+
+class Body(NamedTuple):
+    """What a flow is called with."""
+
+    value: Json
+    """The body; the text itself when a content type is given."""
+    content_type: str | None = None
+
+
+def body(data: str | None, content_type: str | None = None) -> Body:
+    """The body: `--data` if it is not empty, else what is piped in, else null.
+
+    `--data @FILE` reads a file, `--data -` reads standard input even from a terminal. With a content type the
+    text is taken as it is.
+    """
+    if not data:
+        text, source = _piped(), "stdin is not valid JSON"
+    elif data == "-":
+        text, source = _standard_input(), "stdin is not valid JSON"
+    elif data.startswith("@"):
+        text, source = _file(data[1:], option="--data"), f"decode body: `{data[1:]}`"
+    else:
+        text, source = data, "decode body"
+    if not text or not text.strip():
+        return Body(None)
+    return Body(clean_text(text), content_type) if content_type else Body(decode(text.strip(), source))
+
+
+def mapping(option: str, text: str | None) -> dict[str, Json]:
+    """The JSON object that an option holds; empty when the option is not given."""
+    if not text:
+        return {}
+    prefix = f"parse {option} JSON"
+    value = decode(text, prefix)
+    if not isinstance(value, dict):
+        raise UsageError(f"{prefix}: expected an object, found {kind_of(value)}", hint="for example '{\"a\": 1}'")
+    return value
+
+
+def decode(text: str, prefix: str) -> Json:
+    """A strict JSON value; a fault is a UsageError that begins with the prefix."""
+    try:
+        return parse(text)
+    except JSONDecodeError as error:
+        fault = f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}"
+        raise UsageError(f"{prefix}: {fault}", hint=_quoting(text)) from None
+    except ValueError as error:
+        raise UsageError(f"{prefix}: {error}") from None
+
+
+def with_settings(value: Json, assignments: Sequence[str]) -> Json:
+    """The body with each `a.b=1` of `--set` put below it. A value is JSON if it parses, else text."""
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        keys = path.split(".")
+        if not equals or not all(keys):
+            raise UsageError(f"`--set {assignment}`: expected `PATH=VALUE`", hint="for example `--set order.id=7`")
+        value = _placed(value, keys, _loosely(text), f"--set {assignment}", "body")
+    return value
+
+
+def with_attachments(value: Json, names: Sequence[str]) -> Json:
+    """The body with each file of `--attach` appended to its list `files`."""
+    if not names:
+        return value
+    if value is not None and not isinstance(value, dict):
+        raise UsageError(f"`--attach` puts files into `body.files`, but the body is {kind_of(value)}, not a mapping")
+    present = (value or {}).get("files")
+    if present is not None and not isinstance(present, list):
+        raise UsageError(f"`--attach` appends to `body.files`, but that is {kind_of(present)}, not a list")
+    return {**(value or {}), "files": [*(present or []), *(_attachment(name) for name in names)]}
+
+
+def path(text: str) -> Path:
+    """The path that an argument names, whatever the locale's idea of file names is."""
+    return Path(text if text.isascii() else os.fsdecode(text.encode("utf-8", errors="surrogateescape")))
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _piped() -> str:
+    """What a pipe or a file feeds to standard input; a terminal or a null device feeds nothing."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):  # no standard input at all
+        return ""
+    fed = stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
+    return _standard_input() if fed else ""
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+
+
+def _file(name: str, *, option: str) -> str:
+    return _bytes(name, option=option).decode("utf-8-sig", errors="replace")
+
+
+def _bytes(name: str, *, option: str) -> bytes:
+    try:
+        return path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"`{option}`: cannot read `{name}`: {reason.lower()}") from error
+
+
+# ---------------------------------------------------------------- shaping
+
+
+def _quoting(text: str) -> str | None:
+    if text[:1] in "'{[" or any(mark in text for mark in "\"'{}[]:"):
+        return None
+    return f"text is written with quotes: '\"{text}\"'" if len(text) <= 40 else None
+
+
+def _loosely(text: str) -> Json:
+    try:
+        return parse(text)
+    except ValueError:
+        return clean_text(text)
+
+
+def _placed(value: Json, keys: Sequence[str], item: Json, option: str, where: str) -> Json:
+    if not keys:
+        return item
+    key, *rest = keys
+    if isinstance(value, list):
+        if not (key.isascii() and key.isdigit() and int(key) <= len(value)):
+            raise UsageError(f"`{option}`: `{where}` is a list of {len(value)}, `{key}` is no place in it")
+        index = int(key)
+        old = value[index] if index < len(value) else None
+        return [*value[:index], _placed(old, rest, item, option, f"{where}.{key}"), *value[index + 1 :]]
+    if value is not None and not isinstance(value, dict):
+        raise UsageError(f"`{option}`: `{where}` is {kind_of(value)}, not a mapping")
+    old = (value or {}).get(key)
+    return {**(value or {}), key: _placed(old, rest, item, option, f"{where}.{key}")}
+
+
+def _attachment(name: str) -> Json:
+    from base64 import b64encode
+
+    content = _bytes(name, option="--attach")
+    file = path(name)
+    return {"mimeType": _media_type(content, file), "data": b64encode(content).decode(), "name": clean_text(file.name)}
+
+
+def _media_type(content: bytes, file: Path) -> str:
+    """By what the bytes are; by the name only when they do not tell."""
+    from mimetypes import guess_type
+
+    from octo.llm.media import sniff
+
+    return sniff(content) or guess_type(file.name)[0] or "application/octet-stream"

@@ -1,0 +1,131 @@
+"""Options that several commands share, and the grammar of all command lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from typer._click.core import Context
+from typer._click.exceptions import (
+    BadOptionUsage,
+    BadParameter,
+    MissingParameter,
+    NoSuchOption,
+)
+from typer._click.exceptions import UsageError as GrammarError
+from typer.core import TyperCommand, TyperOption
+
+from octo.errors import UsageError, did_you_mean, near
+from octo_cli import inputs
+
+ConfigPath = Annotated[
+    Path, typer.Option("--config", metavar="PATH", parser=inputs.path, help="Config file, or directory of config files")
+]
+FlowName = Annotated[str, typer.Option("--flow", metavar="NAME", help="Flow to call")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="JSON|@FILE|-",
+        help="Body: JSON, a file that holds it, or `-` for standard input; default what is piped in, else null",
+    ),
+]
+Vars = Annotated[str | None, typer.Option("--vars", metavar="JSON", help="Variables: a JSON object; default none")]
+AsJson = Annotated[
+    bool, typer.Option("--json/--no-json", help="One line of JSON on a terminal too; default only in a pipe")
+]
+Verbose = Annotated[bool, typer.Option("-v/--no-v", help="Tell each model turn and tool call; default off")]
+Debug = Annotated[bool, typer.Option("--debug/--no-debug", help="Show tracebacks; default off")]
+
+_TRUTH: Final = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+
+
+class Command(TyperCommand):
+    """A command whose faults of grammar are UsageErrors, and whose boolean options take `--x=false`."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        given = list(args)
+        try:
+            rest = super().parse_args(ctx, list(spelt_out(self, args)))
+        except GrammarError as error:
+            raise usage_error(error, ctx, given) from error
+        if rest and not ctx.resilient_parsing:
+            raise UsageError(f"`{ctx.command_path}` takes no argument `{rest[0]}`", hint=_help_of(ctx))
+        return rest
+
+
+def spelt_out(command: TyperCommand, args: Sequence[str]) -> Iterator[str]:
+    """The arguments with `--x=false` and `--x=true` of boolean options written as `--no-x` and `--x`."""
+    options = [param for param in command.params if isinstance(param, TyperOption)]
+    switches = {name: option for option in options if option.secondary_opts for name in option.opts}
+    taking = {name for option in options if not option.is_flag for name in option.opts}
+    rest = iter(args)
+    for arg in rest:
+        name, equals, value = arg.partition("=")
+        if arg == "--":
+            yield arg
+            yield from rest
+        elif equals and name in switches:
+            if value.lower() not in _TRUTH:
+                raise UsageError(f"`{name}` is on or off, found `{value}`", hint=f"write `{name}` or `{name}=false`")
+            yield name if _TRUTH[value.lower()] else switches[name].secondary_opts[0]
+        else:
+            yield arg
+            if arg in taking:
+                yield from (value for value in [next(rest, None)] if value is not None)
+
+
+def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> UsageError:
+    """What the parser of command lines found, as octo says it."""
+    command = ctx.command_path
+    match error:
+        case NoSuchOption():
+            name = _as_written(error.option_name, args)
+            known = [opt for param in ctx.command.get_params(ctx) for opt in (*param.opts, *param.secondary_opts)]
+            match_ = near(f"-{name}" if name[1:2] != "-" and len(name) > 2 else name, known)
+            hint = f"did you mean `{match_}`?" if match_ else _help_of(ctx)
+            return UsageError(f"`{command}` has no option `{name}`", hint=hint)
+        case MissingParameter():
+            names = (error.param.opts if error.param else None) or ["an argument"]
+            metavar = error.param.make_metavar(ctx) if error.param else ""
+            name = names[0] if names[0].startswith("-") else metavar
+            return UsageError(f"`{command}` needs `{name}`", hint=_help_of(ctx))
+        case BadOptionUsage():
+            return UsageError(f"option `{error.option_name}` needs a value", hint=_help_of(ctx))
+        case BadParameter():
+            name = error.param.opts[0] if error.param else command
+            text = error.message.rstrip(".")
+            return UsageError(f"`{name}`: {text[:1].lower()}{text[1:]}", hint=_help_of(ctx))
+    return UsageError(error.message.rstrip("."), hint=_help_of(ctx))
+
+
+def no_such_command(name: str, known: Sequence[str]) -> UsageError:
+    """A first argument that names no command."""
+    if name.startswith("-"):
+        return UsageError(f"`octo` has no option `{name}`", hint="the command comes first: `octo COMMAND --option`")
+    return UsageError(f"`octo` has no command `{name}`", hint=did_you_mean(name, known))
+
+
+def _as_written(name: str, args: Sequence[str]) -> str:
+    """`-config` is read as a bundle of short options, of which `-c` is unknown; the user meant `--config`."""
+    if name.startswith("--"):
+        return name
+    words = (arg.partition("=")[0] for arg in args)
+    return next((word for word in words if re.fullmatch(r"-\w[\w-]+", word) and name[1:] in word), name)
+
+
+def _help_of(ctx: Context) -> str:
+    return f"see `{ctx.command_path} --help`"

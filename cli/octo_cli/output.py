@@ -1,0 +1,89 @@
+"""The answer of a command on standard output: one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from octo.errors import OctoError
+from octo.values import Json, dumps, number_text
+from octo_cli.logs import printable
+from octo_cli.session import Session
+
+
+class OutputClosed(Exception):
+    """The reader of standard output has gone away."""
+
+
+def document(session: Session, parts: Mapping[str, Json], *, json: bool = False) -> None:
+    """Print one JSON document whose top level keeps its order.
+
+    On a terminal it is laid out and coloured; in a pipe, and with `json`, it stands on one line.
+    """
+    parts = {name: _masked(value, session.mask) for name, value in parts.items()}
+    if json or not session.for_people(session.out):
+        _put(session, "{" + ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in parts.items()) + "}")
+        return
+    words = printable(_laid_out(parts, "", keep_order=True))
+    if not session.coloured(session.out):
+        _put(session, words)
+        return
+    from rich.console import Console
+    from rich.highlighter import JSONHighlighter
+    from rich.text import Text
+
+    with _writing():
+        Console(file=session.out).print(JSONHighlighter()(Text(words)), soft_wrap=True)
+
+
+def text(session: Session, words: str) -> None:
+    """Print text for people, secrets masked."""
+    _put(session, printable(session.mask(words)))
+
+
+def _put(session: Session, words: str) -> None:
+    with _writing():
+        session.out.write(words + "\n")
+        session.out.flush()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Turns a standard output that takes nothing into an end of the command."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise OutputClosed from error
+    except OSError as error:
+        raise OctoError(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
+
+
+def _masked(value: Json, mask: Callable[[str], str]) -> Json:
+    """The value with the secrets in its texts hidden; a number that shows one becomes text."""
+    if mask is str:
+        return value
+    match value:
+        case str():
+            return mask(value)
+        case bool() | None:
+            return value
+        case int() | float():
+            shown = number_text(value)
+            return value if mask(shown) == shown else mask(shown)
+        case list():
+            return [_masked(item, mask) for item in value]
+        case dict():
+            return {mask(key): _masked(item, mask) for key, item in value.items()}
+    return value
+
+
+def _laid_out(value: Json, indent: str, *, keep_order: bool = False) -> str:
+    inner = indent + "  "
+    match value:
+        case dict() if value:
+            keys = value if keep_order else sorted(value)
+            items = [f"{inner}{dumps(key)}: {_laid_out(value[key], inner)}" for key in keys]
+            return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+        case list() if value:
+            return "[\n" + ",\n".join(inner + _laid_out(item, inner) for item in value) + f"\n{indent}]"
+    return dumps(value)

@@ -1,0 +1,241 @@
+"""Shows what agents do while they do it: live on a terminal, as log records where that is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from octo.observe import (
+    AgentEnded,
+    AgentStarted,
+    DefaultPathTaken,
+    Event,
+    LogLine,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+)
+from octo_cli import logs
+from octo_cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.table import Table
+
+    from octo.llm.chat import Usage
+
+
+@dataclass(slots=True)
+class Totals:
+    """What all agents of a run did together."""
+
+    started: float | None = None
+    turns: int = 0
+    tool_calls: int = 0
+    usage: Usage | None = None
+    unmetered: int = 0
+    """Turns whose tokens nobody told."""
+    gave_up: str = ""
+
+    def line(self, now: float) -> str:
+        """One line that sums it up. Unknown tokens are said to be unknown, never zero."""
+        parts = [_count(self.turns, "turn"), _count(self.tool_calls, "tool call"), self._tokens()]
+        parts.append(_seconds(now - (self.started or now)))
+        if self.gave_up:
+            parts.append(f"default path: {self.gave_up}")
+        return ", ".join(parts)
+
+    def _tokens(self) -> str:
+        read, written = _read(self.usage), self.usage and self.usage.output_tokens
+        if read is None and written is None:
+            return "tokens unknown"
+        parts = [
+            f"{count:,} tokens {verb}" for count, verb in ((read, "read"), (written, "written")) if count is not None
+        ]
+        return ("at least " if self.unmetered else "") + " and ".join(parts)
+
+
+@dataclass(slots=True)
+class Working:
+    """An agent that is at work, as the live display shows it."""
+
+    address: str
+    since: float
+    turn: int = 0
+    tools: dict[str, str] = field(default_factory=dict)
+    """Calls that run, by id."""
+
+
+class FlowLog:
+    """Observer that writes what flows log to the process log."""
+
+    kinds: Sequence[type[Event]] = (LogLine,)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def notify(self, event: Event) -> None:
+        if isinstance(event, LogLine):
+            logs.write(self._session, event.level, event.text, event.fields)
+
+
+class Progress:
+    """Observer of one run; `close` ends the display and prints the sum."""
+
+    kinds: Sequence[type[Event]] = (
+        AgentStarted,
+        AgentEnded,
+        TurnStarted,
+        TurnEnded,
+        ToolCalled,
+        ToolReturned,
+        DefaultPathTaken,
+    )
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._totals = Totals()
+        self._working: dict[tuple[str, str], Working] = {}
+        self._live: Live | None = None
+        self._spinner: Spinner | None = None
+        self._err = session.err
+
+    def notify(self, event: Event) -> None:
+        self._follow(event)
+        if self._session.verbose:
+            self._tell(event)
+        if self._live is None and isinstance(event, AgentStarted) and self._session.for_people(self._err):
+            self._live = self._start()
+
+    def close(self) -> None:
+        """Take the display off the terminal and say in one line what was done."""
+        if self._live is None:
+            return
+        self._live.stop()
+        self._live = None
+        self._session.err = self._err
+        self._err.write(logs.printable(self._totals.line(time.monotonic())) + "\n")
+        self._err.flush()
+
+    def _follow(self, event: Event) -> None:
+        key = (event.event_id, event.address)
+        agent = self._working.get(key)
+        totals = self._totals
+        match event:
+            case AgentStarted():
+                totals.started = totals.started or time.monotonic()
+                self._working[key] = Working(event.address, time.monotonic())
+            case AgentEnded():
+                self._working.pop(key, None)
+            case TurnStarted() if agent:
+                agent.turn = event.iteration
+            case TurnEnded():
+                totals.turns += 1
+                if event.usage is None:
+                    totals.unmetered += 1
+                else:
+                    totals.usage = totals.usage + event.usage if totals.usage else event.usage
+            case ToolCalled():
+                totals.tool_calls += 1
+                if agent:
+                    agent.tools[event.call_id] = f"{event.tool}({_short(event.arguments)})"
+            case ToolReturned() if agent:
+                agent.tools.pop(event.call_id, None)
+            case DefaultPathTaken():
+                totals.gave_up = event.reason
+
+    # ---------------------------------------------------------------- records
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case TurnEnded():
+                self._log(
+                    "model turn failed" if event.error else "model turn",
+                    event,
+                    turn=event.iteration,
+                    model=event.model or None,
+                    stop=event.stop_reason or None,
+                    toolCalls=event.tool_calls,
+                    tokensRead=_read(event.usage),
+                    tokensWritten=event.usage.output_tokens if event.usage else None,
+                    seconds=round(event.seconds, 3),
+                    error=event.error.message if event.error else None,
+                )
+            case ToolCalled():
+                self._log(
+                    "tool called", event, turn=event.iteration, tool=event.tool, arguments=_short(event.arguments)
+                )
+            case ToolReturned():
+                self._log(
+                    "tool failed" if event.is_error else "tool returned",
+                    event,
+                    turn=event.iteration,
+                    tool=event.tool,
+                    result=_short(event.text),
+                    seconds=round(event.seconds, 3),
+                )
+            case DefaultPathTaken():
+                self._log("default path taken", event, reason=event.reason, detail=event.detail or None)
+
+    def _log(self, text: str, event: Event, **fields: Any) -> None:
+        logs.write(self._session, "info", text, {"at": event.address, **fields})
+
+    # ---------------------------------------------------------------- the live display
+
+    def _start(self) -> Live:
+        from rich.console import Console
+        from rich.file_proxy import FileProxy
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self._spinner = Spinner("dots")
+        console = Console(file=self._err, no_color=not self._session.coloured(self._err))
+        same_terminal = self._session.for_people(self._session.out)
+        live = Live(
+            console=console,
+            get_renderable=self._table,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stderr=False,
+            redirect_stdout=same_terminal,
+        )
+        live.start()
+        # What is logged meanwhile goes above the display, not through it.
+        self._session.err = FileProxy(console, self._err)  # type: ignore[assignment]  # it writes like a stream
+        return live
+
+    def _table(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        now = time.monotonic()
+        table = Table.grid(padding=(0, 1))
+        for agent in list(self._working.values()):
+            doing = ", ".join(agent.tools.values()) or "thinking"
+            words = [agent.address, f"turn {max(agent.turn, 1)}", doing, _seconds(now - agent.since)]
+            shown = Text(logs.printable(self._session.mask("  ".join(words))), no_wrap=True, overflow="ellipsis")
+            table.add_row(self._spinner, shown)
+        return table
+
+
+def _read(usage: Usage | None) -> int | None:
+    if usage is None:
+        return None
+    return usage.prompt_tokens if usage.prompt_tokens is not None else usage.input_tokens
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _seconds(span: float) -> str:
+    return f"{span:.1f} s" if span < 60 else f"{int(span // 60)} min {int(span % 60)} s"
+
+
+def _short(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

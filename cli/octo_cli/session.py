@@ -1,0 +1,33 @@
+"""What one command line works with: its environment, its streams, and what it has learnt to hide."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TextIO
+
+
+@dataclass(slots=True)
+class Session:
+    """Made once per command line and handed to everything that prints."""
+
+    environ: Mapping[str, str]
+    """The environment of the process, read once."""
+    args: tuple[str, ...] = ()
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    """For the answer of the command."""
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+    """For everything else."""
+    mask: Callable[[str], str] = str
+    """Hides the values of secret variables; a command that loads a config puts the config's own mask here."""
+    debug: bool = False
+    verbose: bool = False
+
+    def for_people(self, stream: TextIO) -> bool:
+        """Whether a person reads this stream."""
+        return bool(stream) and stream.isatty()
+
+    def coloured(self, stream: TextIO) -> bool:
+        """Whether this stream may carry colour."""
+        return self.for_people(stream) and not self.environ.get("NO_COLOR") and self.environ.get("TERM") != "dumb"

@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM while a command works: the first ends it in good order, the second at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar, cast
+
+from octo_cli import startup
+from octo_cli.session import Session
+
+T = TypeVar("T")
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run(session: Session, work: Coroutine[Any, Any, T]) -> T:
+    """Run the work of a command to its end. Raises KeyboardInterrupt when a signal ended it."""
+    startup.over(session.environ)
+    finished, result = asyncio.run(_until_signal(work))
+    if not finished:
+        raise KeyboardInterrupt
+    return cast(T, result)
+
+
+async def _until_signal(work: Coroutine[Any, Any, T]) -> tuple[bool, T | None]:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    came = False
+
+    def stop(*_: object) -> None:
+        nonlocal came
+        if came:
+            startup.quit_at_once()
+        came = True
+        loop.call_soon_threadsafe(task.cancel)
+
+    previous = [signal.signal(number, stop) for number in _NUMBERS]
+    try:
+        return True, await task
+    except asyncio.CancelledError:
+        if not came:
+            raise
+        return False, None
+    finally:
+        for number, handler in zip(_NUMBERS, previous, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,58 @@
+"""The first and the last moments of the process: what holds only while it starts, and how it ends."""
+
+import gc
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Final, NoReturn
+
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C or SIGTERM."""
+
+_PLUGIN_SCAN: Final = "PYDANTIC_DISABLE_PLUGINS"
+
+
+def quit_at_once(*_: object) -> NoReturn:
+    """The signal handler of the start-up: nothing is open yet, so there is nothing to close."""
+    os._exit(INTERRUPTED)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line as a process does; the exit status.
+
+    Until a command begins to work, garbage is not collected (imports make none) and pydantic does not search
+    the installed packages for plug-ins. Streams speak UTF-8 whatever the locale says.
+    """
+    environ = {_utf8(name): _utf8(value) for name, value in os.environ.items()}
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    gc.disable()
+    os.environ.setdefault(_PLUGIN_SCAN, "__all__")
+    from octo_cli.main import main
+
+    return main([_utf8(arg) for arg in args], environ=environ)
+
+
+def over(environ: Mapping[str, str]) -> None:
+    """End what `run` began: a command starts to work, `environ` is the environment the process came with."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+    if _PLUGIN_SCAN not in environ:
+        os.environ.pop(_PLUGIN_SCAN, None)  # child processes shall not inherit it
+
+
+def leave(status: int) -> NoReturn:
+    """End the process without taking the interpreter apart, which would take as long as a small flow."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed, full, or never there: reported before
+            stream.flush()
+    os._exit(status)
+
+
+def _utf8(text: str) -> str:
+    """The text as UTF-8 gives it, when the locale made something else of the bytes."""
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", errors="surrogateescape")
