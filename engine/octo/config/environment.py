@@ -1,0 +1,274 @@
+"""Declared variables, env files, and `${NAME}` in a config.
+
+The environment of a run is a value that the caller hands over; nothing is read from the process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from octo import values
+from octo.config import resources
+from octo.config.document import Document
+from octo.config.document import Path as Place
+from octo.config.scalars import natural as natural
+from octo.errors import OctoError, Problem, did_you_mean
+from octo.fields import EnvText as EnvText
+from octo.values import Json
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_UNTOUCHED = frozenset({"env", "resources", "agents"})
+_SHORTEST_SECRET = 6
+"""Masking shorter values would wreck ordinary text."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The declared variables of a run that have a value."""
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """What is masked: secret values, and the same as they look inside JSON; longest first."""
+
+    declared: frozenset[str] = frozenset()
+    """All declared names, with a value or without."""
+
+    missing: frozenset[str] = frozenset()
+    """Required names without a value; each is reported where it is declared."""
+
+    def mask(self, text: str) -> str:
+        """The text with `***` in the place of every secret value."""
+        for secret in self.secrets:
+            if secret in text:
+                text = text.replace(secret, "***")
+        return text
+
+
+def resolve(
+    documents: Sequence[Document], *, root: Path, environ: Mapping[str, str], cwd: Path
+) -> tuple[Environment, list[Problem]]:
+    """The values of all declared variables, and what is wrong with the declarations and env files."""
+    supplied, problems = _env_files(documents, root=root, environ=environ, cwd=cwd)
+    supplied |= environ
+    found: dict[str, str] = {}
+    declared: set[str] = set()
+    missing: set[str] = set()
+    secrets: set[str] = set()
+    for declaration in _declarations(documents):
+        name = declaration.name
+        if not name:
+            hint = "`name` is the name of the environment variable"
+            problems.append(declaration.problem("an `env` entry requires a `name`, found empty text", hint))
+        if not name or name in declared:
+            continue
+        declared.add(name)
+        if name in supplied:
+            found[name] = values.clean_text(supplied[name])
+        elif declaration.required:
+            missing.add(name)
+            message = f'required environment variable "{name}" is not set'
+            problems.append(declaration.problem(message, _how_to_set(name)))
+        elif declaration.default is not None:
+            found[name] = declaration.default
+        if name in found and (declaration.secret or _SECRET_NAME.search(name)):
+            secrets.add(found[name])
+    environment = Environment(found, _masked_forms(secrets), frozenset(declared), frozenset(missing))
+    return environment, problems
+
+
+def substitute(document: Document, environment: Environment) -> tuple[Document, list[Problem]]:
+    """The document with `${NAME}` replaced in its values; names, `env`, `resources`, `agents` stay as written."""
+    problems: list[Problem] = []
+    if not isinstance(document.data, dict):
+        return document, problems
+    data = {
+        key: value
+        if key in _UNTOUCHED or key.startswith("x-")
+        else _substitute(value, (key,), document, environment, problems)
+        for key, value in document.data.items()
+    }
+    return document.with_data(data), problems
+
+
+def _substitute(
+    value: Json, path: Place, document: Document, environment: Environment, problems: list[Problem]
+) -> Json:
+    if isinstance(value, dict):
+        return {key: _substitute(item, (*path, key), document, environment, problems) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_substitute(item, (*path, index), document, environment, problems) for index, item in enumerate(value)]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    for name in dict.fromkeys(_REFERENCE.findall(value)):
+        if name not in environment.values and name not in environment.missing:
+            problems.append(_unresolved(name, path, document, environment, value))
+    sole = _REFERENCE.fullmatch(value)
+    if sole:
+        return EnvText(environment.values.get(sole[1], value), sole[1])
+    return _REFERENCE.sub(lambda match: environment.values.get(match[1], match[0]), value)
+
+
+def _unresolved(name: str, path: Place, document: Document, environment: Environment, text: str) -> Problem:
+    part = "" if text == f"${{{name}}}" else f"${{{name}}}"
+    if name in environment.declared:
+        message = f'environment variable "{name}" is referenced but not set and has no default'
+        return document.problem(message, path, hint=_how_to_set(name), part=part)
+    message = f'config references undeclared environment variable "{name}"'
+    hint = did_you_mean(name, sorted(environment.declared)) or ""
+    if not hint.startswith("did you mean"):
+        hint = f"declare it under `env:` as `- name: {name}`"
+    return document.problem(message, path, hint=hint, part=part)
+
+
+def _how_to_set(name: str) -> str:
+    return f"run `export {name}=…`, or put `{name}=…` into `.env` in the directory where you run octo"
+
+
+# Declarations
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    name: str
+    default: str | None
+    required: bool
+    secret: bool
+    document: Document
+    path: Place
+
+    def problem(self, message: str, hint: str) -> Problem:
+        return self.document.problem(message, self.path, hint=hint)
+
+
+def _declarations(documents: Sequence[Document]) -> Iterator[_Declaration]:
+    """Every entry under `env` that has a name. What else is wrong with an entry is the config model's to say."""
+    for document in documents:
+        for index, entry in enumerate(_list(document, "env")):
+            path: Place = ("env", index)
+            if isinstance(entry, str):
+                # A bare name is no declaration, but taking it for one spares an error at each reference to it.
+                yield _Declaration(entry, None, False, False, document, path)
+            elif isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                yield _Declaration(
+                    entry["name"],
+                    _default(document, (*path, "default"), entry.get("default")),
+                    entry.get("required") is True,
+                    entry.get("secret") is True,
+                    document,
+                    (*path, "name"),
+                )
+
+
+def _default(document: Document, path: Place, value: Json) -> str | None:
+    """A default as text: `0123` and `1e3` as they are spelt."""
+    if value is None or isinstance(value, dict | list):
+        return None
+    return value if isinstance(value, str) else document.written(path)
+
+
+def _list(document: Document, *path: str) -> list[Json]:
+    value = document.data
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, list) else []
+
+
+# Env files
+
+
+def _env_files(
+    documents: Sequence[Document], *, root: Path, environ: Mapping[str, str], cwd: Path
+) -> tuple[dict[str, str], list[Problem]]:
+    """What the env files supply. A file that does not exist supplies nothing.
+
+    Problems name the line of an env file in their text and have no place in it: a place makes the line be shown.
+    """
+    supplied: dict[str, str] = {}
+    problems: list[Problem] = []
+    for name in (".env", environ.get("OCTO_ENV_FILE", "")):
+        if not name:
+            continue
+        try:
+            supplied |= _read_env_file(cwd / name)
+        except OctoError as error:
+            problems.append(Problem(f"env file `{name}`: {error.message}", hint=error.hint))
+    seen: set[str] = set()
+    for document in documents:
+        for index, resource in enumerate(_list(document, "resources", "env")):
+            if not isinstance(resource, str) or not resource or resource in seen:
+                continue
+            seen.add(resource)
+            try:
+                path = resources.locate(root, resource)
+                supplied |= _read_env_file(path)
+            except OctoError as error:
+                message = f"env file `{resource}` is skipped: {error.message}"
+                place = document.location(("resources", "env", index))
+                problems.append(Problem(message, place, error.hint, severity="warning"))
+    return supplied, problems
+
+
+def _read_env_file(path: Path) -> dict[str, str]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise OctoError(f"cannot be read: {reason}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise OctoError(f"line {line} is not UTF-8", hint="save the file as UTF-8") from None
+    return parse_env(text)
+
+
+def parse_env(text: str) -> dict[str, str]:
+    """The assignments of an env file. Raises OctoError for a line that is none, without showing it."""
+    assigned: dict[str, str] = {}
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith(("export ", "export\t")):
+            line = line[len("export ") :].lstrip()
+        key, equals, value = line.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            found = "no `=`" if not equals else "no name before `=`"
+            raise OctoError(f"line {number} has {found}", hint="write `KEY=VALUE`, or `#` before a comment")
+        assigned[key] = _unquote(value.strip())
+    return assigned
+
+
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unquote(value: str) -> str:
+    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
+        return value
+    inner = value[1:-1]
+    if value[0] == "'":
+        return inner
+    return re.sub(r"\\(.)", lambda match: _CONTROLS.get(match[1], match[1]), inner)
+
+
+# Masking
+
+
+def _masked_forms(secrets: set[str]) -> tuple[str, ...]:
+    """Each secret as it is, without surrounding space, and as JSON writes it; longest first."""
+    forms: set[str] = set()
+    for secret in secrets:
+        for text in (secret, secret.strip()):
+            if len(text) < _SHORTEST_SECRET:
+                continue
+            escaped = (json.dumps(text), json.dumps(text, ensure_ascii=False), values.dumps(text))
+            forms |= {text, *(form[1:-1] for form in escaped)}
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
