@@ -96,7 +96,7 @@ class Block(Model):
 
     def branches(self) -> Iterator[Branch]:
         """The chains inside this block, derived from the fields that hold them."""
-        for key, name in self.keys().items():
+        for key, name in self.yaml_keys().items():
             yield from _branches_of(getattr(self, name), key, (key,))
 
     def put_at(self, place: Place) -> None:

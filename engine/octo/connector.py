@@ -82,7 +82,7 @@ def _refuse_unknown(data: dict[str, Json], cls: type[Connector]) -> None:
     refusals = Refusals()
     for key in data:
         if key not in ENTRY_KEYS and not key.startswith("x-"):
-            setting = key if key in cls.keys() else near(key, cls.keys())
+            setting = key if key in cls.yaml_keys() else near(key, cls.yaml_keys())
             hint = did_you_mean(key, ENTRY_KEYS)
             if setting is not None and near(key, ENTRY_KEYS) is None:
                 hint = f"`{setting}` belongs under `settings:`"

@@ -129,7 +129,7 @@ class Model(BaseModel):
         return given
 
     @classmethod
-    def keys(cls) -> dict[str, str]:
+    def yaml_keys(cls) -> dict[str, str]:
         """The YAML keys, each with the name of its attribute."""
         return {field.alias or name: name for name, field in cls.model_fields.items()}
 

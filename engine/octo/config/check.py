@@ -22,7 +22,7 @@ def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
 
 
 def _connectors(block: Block, config: Config) -> Iterator[Finding]:
-    for key, name in block.keys().items():
+    for key, name in block.yaml_keys().items():
         value = getattr(block, name)
         if not isinstance(value, ConnectorName):
             continue

@@ -37,7 +37,7 @@ class Level:
     @property
     def keys(self) -> list[str]:
         """What may stand at this level."""
-        own = list(self.model.keys())
+        own = list(self.model.yaml_keys())
         if issubclass(self.model, Block):
             return [*own, *sorted(RESERVED - {"settings"} if self.model.composite else RESERVED)]
         return own
@@ -194,7 +194,7 @@ class Describer:
     def _children(self, owner: Level, depth: int = 2) -> Iterator[tuple[list[str], str]]:
         if issubclass(owner.model, Connector):
             yield list(ENTRY_KEYS), "one level up, beside `settings:`"
-        for key, name in owner.model.keys().items():
+        for key, name in owner.model.yaml_keys().items():
             node = owner.node.get(
                 key,
                 (owner.node.get("settings") or {}).get(key) if isinstance(owner.node.get("settings"), dict) else None,
@@ -222,7 +222,7 @@ class Describer:
                 node = node[step] if isinstance(node, list) and step < len(node) else None
             elif isinstance(node, dict):
                 model = levels[-1].model if levels[-1].node is node else None
-                name = model.keys().get(step) if model else None
+                name = model.yaml_keys().get(step) if model else None
                 annotation = model.model_fields[name].annotation if model and name else annotation
                 settings = node.get("settings")
                 node = node.get(step, settings.get(step) if isinstance(settings, dict) else node.get(_snake(step)))
