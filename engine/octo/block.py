@@ -143,10 +143,11 @@ def _build(data: Any, info: ValidationInfo) -> Block:
     name = _word(data, "name")
     ref = _word(data, "ref")
     given_type = _word(data, "type")
+    settings: dict[str, Json] = {}
     if ref is None:
         if given_type is None:
             raise _without_type(data)
-        block_type, settings = given_type, {}
+        block_type = given_type
     else:
         block_type, settings = _definition(ref, given_type, context)
     try:

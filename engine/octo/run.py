@@ -165,7 +165,8 @@ class Run:
         except ExpressionError as error:
             prefix = f"{what}: " if what else ""
             raise RunError(f"{prefix}evaluate expression: {error.message}", hint=error.hint) from error
-        return _of_kind(value, expression.kind, what or "expression")
+        result: T = _of_kind(value, expression.kind, what or "expression")
+        return result
 
     # ------------------------------------------------------------ surroundings
 

@@ -18,7 +18,7 @@ def explain(config: Config, address: str) -> dict[str, Json]:
     block = find(config, address)
     settings = {
         key: {"value": plain(getattr(block, name)), "from": _origin(config, block, key, name)}
-        for key, name in block.keys().items()
+        for key, name in block.yaml_keys().items()
     }
     return {
         "address": block.address,
@@ -52,7 +52,7 @@ def plain(value: object) -> Json:
 
 
 def _fields(model: Model) -> dict[str, Json]:
-    values = {key: plain(getattr(model, name)) for key, name in model.keys().items()}
+    values = {key: plain(getattr(model, name)) for key, name in model.yaml_keys().items()}
     return {key: value for key, value in values.items() if value is not None}
 
 

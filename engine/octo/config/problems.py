@@ -88,7 +88,7 @@ class Describer:
         for step in path:
             for way in self._ways(node, step):
                 try:
-                    target = node if way and way[0] != "processors" else self._merged.data
+                    target: Any = node if way and way[0] != "processors" else self._merged.data
                     for key in way:
                         target = target[key]
                 except (KeyError, IndexError, TypeError):

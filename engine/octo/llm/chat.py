@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from octo.values import Json
 
@@ -156,7 +156,7 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Unknown plus a number is that number."""
-        return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in self.__slots__))
+        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__slots__})
 
     def shown(self) -> dict[str, Json]:
         """The fields that events and records carry, in camel case; a cost only when one was reported."""
@@ -173,7 +173,7 @@ class Usage:
         return named
 
 
-def _sum(a: float | None, b: float | None) -> float | None:
+def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
