@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import model_validator
 
-from octo.errors import OctoError
 from octo.fields import AnyJson, Bool, Expression, Model, refusal
 from octo.values import Json, clone, kind_of
 
@@ -36,7 +35,7 @@ class Binding(Model):
     @model_validator(mode="before")
     @classmethod
     def _static_unless_marked(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or len(data) != 1 or not cls.keys().keys() & data.keys():
+        if not isinstance(data, dict) or len(data) != 1 or not cls.yaml_keys().keys() & data.keys():
             return {"value": data}
         if data.get("ai", True) is False:
             raise refusal("expected `{ai: true}`, found `{ai: false}`", "leave the parameter out, or bind it")
@@ -68,20 +67,19 @@ def shown_schema(schema: dict[str, Json], filled: Mapping[str, Binding]) -> dict
     return shown
 
 
-def lay_over(
-    arguments: Json, filled: Mapping[str, Binding], *, received: Json, message: Message, run: Run
-) -> Json:
-    """The arguments with every bound parameter written over what the model sent."""
+def lay_over(arguments: Json, filled: Mapping[str, Binding], *, received: Json, message: Message, run: Run) -> Json:
+    """The arguments with every bound parameter written over what the model sent.
+
+    Raises ValueError when the model sent something that has no parameters, OctoError when a binding fails.
+    """
     if not filled:
         return arguments
     if not isinstance(arguments, dict):
-        raise OctoError(f"expected an object, got {kind_of(arguments)}")
-    view = message.scope()
-    view.body = received
-    return arguments | {name: _evaluate(name, binding, view, run) for name, binding in filled.items()}
-
-
-def _evaluate(name: str, binding: Binding, view: Message, run: Run) -> Json:
-    if binding.expr is None:
-        return clone(binding.value)
-    return run.evaluate(binding.expr, view, f"input `{name}`")
+        raise ValueError(f"expected an object, got {kind_of(arguments)}")
+    values = {
+        name: clone(binding.value)
+        if binding.expr is None
+        else run.evaluate(binding.expr, message, f"input `{name}`", body=received)
+        for name, binding in filled.items()
+    }
+    return arguments | values

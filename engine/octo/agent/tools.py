@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field, model_validator
 
+from octo.agent.arguments import Checker, Fault
 from octo.agent.bindings import Binding, bound, lay_over, shown_schema
-from octo.agent.schemas import Checker, parameter_path
 from octo.block import Chain
 from octo.errors import OctoError
 from octo.fields import Bool, JsonSchema, Model, Refusals, Text
@@ -129,45 +129,50 @@ class Tool(Model):
 
     def arguments(self, text: str, message: Message, around: Surroundings) -> Json:
         """The arguments of a call with bindings laid over them. Raises ValueError when they are not acceptable."""
-        sent = parse(text) if text.strip() else {}
+        try:
+            sent = parse(text) if text.strip() else {}
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from None
         arguments = lay_over(sent, self.filled, received=around.received, message=message, run=around.run)
-        if self.validate_input:
-            faults = [self._fault(path, text) for path, text in self.checker.faults(arguments)]
-            if faults:
-                raise ValueError("; ".join(faults))
+        faults = self.checker.faults(arguments) if self.validate_input else []
+        if faults:
+            raise ValueError("; ".join(str(self._tellable(fault)) for fault in faults))
         return arguments
 
-    def _fault(self, path: tuple[str | int, ...], text: str) -> str:
-        if path and path[0] in self.filled:
-            return f"at `{parameter_path(path)}`: the value that the configuration binds does not fit the schema"
-        return f"at `{parameter_path(path)}`: {text}" if path else text
+    def _tellable(self, fault: Fault) -> Fault:
+        """The model must not learn a value that was bound out of its sight."""
+        if fault.path and fault.path[0] in self.filled:
+            return Fault(fault.path, "the value that the configuration gives does not fit the schema")
+        return fault
 
     async def perform(self, message: Message, run: Run) -> Outcome:
         """Run the blocks. Their failure is a result for the model and never ends the agent."""
         message.stopped = False
         try:
             message.adopt(await run.chain(self.process, message))
-            return Outcome(dumps(message.body), ran=True)
         except Dropped:
-            text = f'tool "{self.name}" gave no result: it filtered the call out'
+            return Outcome(f'tool "{self.name}" gave no result: it filtered the call out', is_error=True, ran=True)
         except OctoError as error:
-            text = clean_text(error.message)
+            return Outcome(clean_text(error.message), is_error=True, ran=True)
+        try:
+            return Outcome(dumps(message.body), ran=True)
         except (TypeError, RecursionError) as error:
-            text = f'the output of tool "{self.name}" has no JSON form: {error}'
-        return Outcome(text, is_error=True, ran=True)
+            return Outcome(f'the output of tool "{self.name}" has no JSON form: {error}', is_error=True, ran=True)
 
 
-def check_names(tools: tuple[Tool, ...]) -> Iterator[tuple[str, int, str]]:
-    """What is wrong with a roster: a text, and the tool's index and key."""
+def faults(tools: tuple[Tool, ...]) -> Iterator[tuple[str, tuple[int | str, ...]]]:
+    """What is wrong with the tools of an agent: texts, and where below `tools`."""
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         if not tool.name.strip():
-            yield f"ai-agent requires a name for tool {index}", index, "name"
+            yield f"ai-agent requires a name for tool {index}", (index,)
             continue
         if tool.name in RESERVED:
-            yield f"ai-agent tool `{tool.name}`: the name is reserved", index, "name"
+            yield f"ai-agent tool `{tool.name}`: the name is reserved", (index, "name")
         elif tool.name in seen:
-            yield f"ai-agent tool `{tool.name}` is declared twice", index, "name"
+            yield f"ai-agent tool `{tool.name}` is declared twice", (index, "name")
         seen.add(tool.name)
         if not tool.description.strip():
-            yield f"ai-agent tool `{tool.name}` requires a description", index, "description"
+            yield f"ai-agent tool `{tool.name}` requires a description", (index, "description")
+        if "process" not in tool.model_fields_set:
+            yield f"ai-agent tool `{tool.name}` requires `process`", (index,)

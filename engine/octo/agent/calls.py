@@ -1,0 +1,177 @@
+"""The tool calls of one turn: run one after another or together, their effects on the message in call order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from octo.agent.tools import Outcome, Surroundings, Tool
+from octo.llm.chat import ToolCall, ToolResult
+from octo.message import Message
+from octo.observe import ToolCalled, ToolReturned
+from octo.values import Json
+
+_MARKS: Final = frozenset({"toolScope", "toolName", "toolCallId"})
+"""Variables that every call writes."""
+
+
+class Calls:
+    """Runs the tool calls of one agent run on its message."""
+
+    def __init__(
+        self, tools: Iterable[Tool], message: Message, around: Surroundings, *, at_once: int, address: str
+    ) -> None:
+        self._tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+        self._message = message
+        self._around = around
+        self._run = around.run
+        self._at_once = at_once
+        self._address = address
+        self.count = 0
+        self.any_ran = False
+        """Whether a call reached its tool's blocks."""
+        self.stop_requested = False
+        """Whether a tool asked to complete the flow right here."""
+
+    async def run(
+        self, calls: Sequence[ToolCall], iteration: int, *, cut: ToolCall | None = None
+    ) -> tuple[ToolResult, ...]:
+        """Run the calls of one turn; results are in call order. The call that was cut off is not run."""
+        self.count += len(calls)
+        if self._at_once > 1 and len(calls) > 1:
+            outcomes = await self._together(calls, iteration, cut)
+        else:
+            outcomes = [await self._in_turn(call, iteration, cut) for call in calls]
+        return tuple(
+            ToolResult(call.id, call.name, outcome.text, outcome.is_error)
+            for call, outcome in zip(calls, outcomes, strict=True)
+        )
+
+    async def _in_turn(self, call: ToolCall, iteration: int, cut: ToolCall | None) -> Outcome:
+        self._announce(call, iteration)
+        outcome = await self._one(call, self._message, iteration, cut)
+        self._settle(outcome, self._message)
+        return outcome
+
+    async def _together(self, calls: Sequence[ToolCall], iteration: int, cut: ToolCall | None) -> list[Outcome]:
+        """Run every call on a copy of the message, then bring the effects together as if run in call order."""
+        copies = [self._message.clone() for _ in calls]
+        writes = [_note_writes(copy) for copy in copies]
+        slots = asyncio.Semaphore(self._at_once)
+        for call in calls:
+            self._announce(call, iteration)
+
+        async def one(call: ToolCall, copy: Message) -> Outcome:
+            async with slots:
+                return await self._one(call, copy, iteration, cut)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(call, copy)) for call, copy in zip(calls, copies, strict=True)]
+        outcomes = [task.result() for task in tasks]
+        self._merge(outcomes, copies, writes)
+        return outcomes
+
+    async def _one(self, call: ToolCall, message: Message, iteration: int, cut: ToolCall | None) -> Outcome:
+        started = time.perf_counter()
+        tool = self._tools.get(call.name)
+        if call is cut:
+            outcome = Outcome(
+                "not run: the output cap (`maxTokens`) cut this call off, so its arguments are not complete; "
+                "make it shorter, or split it up",
+                is_error=True,
+            )
+        elif tool is None:
+            outcome = Outcome(f'unknown tool "{call.name}"', is_error=True)
+        else:
+            outcome = await tool.call(call, message, self._around)
+        self._report(call, outcome, iteration, time.perf_counter() - started)
+        return outcome
+
+    # ------------------------------------------------------------ effects
+
+    def _settle(self, outcome: Outcome, message: Message) -> None:
+        self.any_ran = self.any_ran or outcome.ran
+        self.stop_requested = self.stop_requested or message.stopped
+        message.stopped = False
+
+    def _merge(self, outcomes: Sequence[Outcome], copies: Sequence[Message], writes: Sequence[_Noted]) -> None:
+        before = self._message.vars
+        merged = dict(before)
+        writers: dict[str, int] = {}
+        for number, (outcome, copy, written) in enumerate(zip(outcomes, copies, writes, strict=True)):
+            self._settle(outcome, copy)
+            for name in _changed(before, copy.vars, written.names):
+                if writers.setdefault(name, number) != number and name not in _MARKS:
+                    self._run.log(
+                        "info", "two tool calls of one turn wrote one variable, the later wins", variable=name
+                    )
+                if name in copy.vars:
+                    merged[name] = copy.vars[name]
+                else:
+                    merged.pop(name, None)
+            if outcome.ran:
+                self._message.adopt(copy)
+        self._message.vars = merged
+
+    # ------------------------------------------------------------ telling
+
+    def _announce(self, call: ToolCall, iteration: int) -> None:
+        if self._run.listens(ToolCalled):
+            self._run.emit(
+                ToolCalled(self._address, self._message.event_id, iteration, call.name, call.id, call.arguments)
+            )
+        self._run.log("info", "tool call", tool=call.name, call=call.id)
+        self._run.log("debug", "tool arguments", tool=call.name, call=call.id, arguments=call.arguments)
+
+    def _report(self, call: ToolCall, outcome: Outcome, iteration: int, seconds: float) -> None:
+        if self._run.listens(ToolReturned):
+            self._run.emit(
+                ToolReturned(
+                    self._address,
+                    self._message.event_id,
+                    iteration,
+                    call.name,
+                    call.id,
+                    outcome.text,
+                    outcome.is_error,
+                    seconds,
+                )
+            )
+        self._run.log("info", "tool result", tool=call.name, call=call.id, error=outcome.is_error, seconds=seconds)
+
+
+class _Noted(dict[str, Json]):
+    """Variables that note which names were written, also when a value did not change."""
+
+    names: set[str]
+
+    def __setitem__(self, name: str, value: Json) -> None:
+        self.names.add(name)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self.names.add(name)
+        super().__delitem__(name)
+
+    def pop(self, name: str, *default: Any) -> Json:
+        self.names.add(name)
+        return super().pop(name, *default)
+
+    def update(self, *others: Any, **named: Json) -> None:
+        for name, value in dict(*others, **named).items():
+            self[name] = value
+
+
+def _note_writes(message: Message) -> _Noted:
+    noted = _Noted(message.vars)
+    noted.names = set()
+    message.vars = noted
+    return noted
+
+
+def _changed(before: Mapping[str, Json], after: Mapping[str, Json], written: set[str]) -> set[str]:
+    """Names that were written or removed. A block may have replaced the whole mapping, so values are compared too."""
+    replaced = {name for name, value in after.items() if name not in before or before[name] is not value}
+    return written | replaced | (before.keys() - after.keys())

@@ -1,0 +1,317 @@
+"""The agent's loop: ask the model, run the tools it calls, until it answers or gives up."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from octo.agent import answer, attachments
+from octo.agent.calls import Calls
+from octo.agent.tools import GIVE_UP, Surroundings
+from octo.errors import OctoError, ProviderError
+from octo.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    ChatResponse,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from octo.llm.model import ChatModel
+from octo.observe import AgentEnded, AgentStarted, DefaultPathTaken, TurnEnded, TurnStarted
+from octo.values import clean_text, parse
+
+if TYPE_CHECKING:
+    from octo.agent.model import Agent
+    from octo.llm.chat import Part, ToolDefinition
+    from octo.message import Message
+    from octo.run import Run
+
+_SHOWN: Final = 2000
+"""How many characters of a prompt or reply go to the debug log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The model gave its final answer, which may be empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """There will be no answer; `detail` is the model's own reason, if it gave one."""
+
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """A tool asked to complete the flow right here."""
+
+
+Ending: TypeAlias = Answered | GaveUp | Halted
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one run of an agent is to do, beyond what the agent itself says."""
+
+    address: str
+    """Of the block that runs the agent."""
+    system: str
+    opening: ChatMessage
+    """The first user turn, with the files that ride on it."""
+    may_give_up: bool = False
+    """Whether the model is offered to take the default path."""
+    keep_attachments: bool = False
+    """Send the files again with every later turn."""
+    response_media: str = ""
+    """Variable that receives the files that the model produces; empty for none."""
+
+
+class AgentLoop:
+    """One run of an agent. Tools work on the message; the transcript is what the model has seen and said."""
+
+    def __init__(self, agent: Agent, task: Task, message: Message, run: Run) -> None:
+        self.agent = agent
+        self.task = task
+        self.message = message
+        self.run = run
+        self.model = run.connector(agent.connector or "", ChatModel)  # type: ignore[type-abstract]  # never instantiated
+        self.transcript = [task.opening]
+        self.usage: Usage | None = None
+        self.iteration = 0
+        self._definitions = self._offered()
+        self._calls = Calls(
+            agent.tools,
+            message,
+            Surroundings(run, message.body, f"run-{run.runtime.new_id()}"),
+            at_once=agent.at_once,
+            address=task.address,
+        )
+        self._was_cut_off = False
+
+    def _offered(self) -> tuple[ToolDefinition, ...]:
+        definitions = tuple(tool.definition for tool in self.agent.tools)
+        return (*definitions, GIVE_UP) if self.task.may_give_up else definitions
+
+    async def work(self) -> Ending:
+        """Run to the end. Raises OctoError when the model cannot be asked or gives no usable reply."""
+        started = time.perf_counter()
+        self._tell_start()
+        try:
+            ending = await self._turns()
+        except OctoError as error:
+            self._tell_end(started, error=error)
+            raise
+        if isinstance(ending, GaveUp):
+            self._tell_default_path(ending)
+        self._tell_end(started, reason=ending.reason if isinstance(ending, GaveUp) else None)
+        return ending
+
+    async def _turns(self) -> Ending:
+        while self.iteration < self.agent.turns:
+            self.iteration += 1
+            response = await self._ask()
+            self._collect_files(response)
+            self.transcript.append(response.message)
+            ending = self._ending(response)
+            if ending is not None:
+                return ending
+            if response.calls:
+                await self._run_tools(response)
+            if self._calls.stop_requested:
+                return Halted()
+        return GaveUp("exceeded max iterations")
+
+    # ------------------------------------------------------------ asking
+
+    async def _ask(self) -> ChatResponse:
+        """The reply of this turn; the call is repeated once when the reply is none."""
+        response = await self._call_model()
+        if _is_malformed(response):
+            response = await self._call_model()
+            if _is_malformed(response):
+                raise OctoError("ai-agent: the model called a tool in a form that cannot be read, twice in a row")
+        if self._says_nothing(response):
+            response = await self._call_model()
+            if self._says_nothing(response):
+                raise OctoError(
+                    "ai-agent: the model gave an empty answer twice, and no tool ran",
+                    hint="raise `maxTokens`" if response.stop_reason == "max_tokens" else None,
+                )
+        if self.iteration == 1 and not self.task.keep_attachments:
+            self.transcript[:] = [turn.without_files() for turn in self.transcript]
+        return response
+
+    async def _call_model(self) -> ChatResponse:
+        started = time.perf_counter()
+        if self.run.listens(TurnStarted):
+            self.run.emit(TurnStarted(self.task.address, self.message.event_id, self.iteration))
+        try:
+            response = await self.model.complete(self._request(), session=self.run.session)
+        except ProviderError as error:
+            self._tell_turn(time.perf_counter() - started, error=error)
+            raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
+        response = replace(response, message=_readable(response.message))
+        if response.usage is not None:
+            self.usage = response.usage if self.usage is None else self.usage + response.usage
+        self._tell_turn(time.perf_counter() - started, response)
+        return response
+
+    def _request(self) -> ChatRequest:
+        agent = self.agent
+        return ChatRequest(
+            messages=tuple(self.transcript),
+            system=self.task.system,
+            tools=self._definitions,
+            model=agent.model or None,
+            max_tokens=agent.max_tokens,
+            temperature=agent.temperature,
+            reasoning_effort=agent.reasoning_effort or None,
+            cache=bool(self._definitions),
+            cache_key=f"{self.run.runtime.config.service.name or ''}/{self.task.address}",
+        )
+
+    def _says_nothing(self, response: ChatResponse) -> bool:
+        """An empty answer before any tool ran; after one it may mean that all is done."""
+        return (
+            not response.calls
+            and response.stop_reason not in ("refusal", "pause")
+            and not response.message.files
+            and not self._calls.any_ran
+            and answer.is_empty(response.text)
+        )
+
+    # ------------------------------------------------------------ a reply
+
+    def _collect_files(self, response: ChatResponse) -> None:
+        name = self.task.response_media
+        if name and response.message.files:
+            self.message.vars[name] = attachments.with_produced(self.message.vars.get(name), response.message.files)
+
+    def _ending(self, response: ChatResponse) -> Ending | None:
+        """How the reply ends the run, if it does. Calls that it still holds are answered, not run."""
+        calls, cut = response.calls, _cut_off(response)
+        if response.stop_reason == "refusal":
+            return self._give_up(GaveUp("model refused"), calls)
+        if not calls:
+            return None if response.stop_reason == "pause" else self._answered(response)
+        if cut is not None and self._was_cut_off:
+            return self._give_up(GaveUp("output cap reached"), calls)
+        if self.task.may_give_up:
+            for call in calls:
+                if call.name == GIVE_UP.name and call is not cut:
+                    return self._give_up(GaveUp("model refused", _reason(call)), calls, taken=call)
+        return None
+
+    def _answered(self, response: ChatResponse) -> Answered:
+        if response.stop_reason == "max_tokens":
+            self.run.log("warning", "the answer was cut off by the output cap", block=self.task.address)
+        return Answered(response.text)
+
+    def _give_up(self, ending: GaveUp, calls: tuple[ToolCall, ...], taken: ToolCall | None = None) -> GaveUp:
+        if calls:
+            results = tuple(
+                ToolResult(call.id, call.name, "the default path is taken")
+                if call is taken
+                else ToolResult(call.id, call.name, "not run: the run ended", is_error=True)
+                for call in calls
+            )
+            self.transcript.append(ChatMessage("tool", results))
+        if taken is not None:
+            self.message.vars["guardrailReason"] = ending.detail
+        return ending
+
+    async def _run_tools(self, response: ChatResponse) -> None:
+        cut = _cut_off(response)
+        self._was_cut_off = cut is not None
+        results = await self._calls.run(response.calls, self.iteration, cut=cut)
+        self.transcript.append(ChatMessage("tool", results))
+
+    # ------------------------------------------------------------ telling
+
+    def _tell_start(self) -> None:
+        if self.run.listens(AgentStarted):
+            self.run.emit(
+                AgentStarted(self.task.address, self.message.event_id, str(self.agent.connector), self.agent.turns)
+            )
+        self.run.log("debug", "agent prompt", block=self.task.address, prompt=self.task.opening.text[:_SHOWN])
+
+    def _tell_turn(self, seconds: float, response: ChatResponse | None = None, error: OctoError | None = None) -> None:
+        text = response.text if response else ""
+        if self.run.listens(TurnEnded):
+            self.run.emit(
+                TurnEnded(
+                    self.task.address,
+                    self.message.event_id,
+                    self.iteration,
+                    seconds,
+                    model=response.model if response else "",
+                    stop_reason=response.stop_reason if response else "",
+                    text=text,
+                    tool_calls=len(response.calls) if response else 0,
+                    usage=response.usage if response else None,
+                    error=error,
+                )
+            )
+        self.run.log("debug", "agent reply", block=self.task.address, reply=text[:_SHOWN])
+
+    def _tell_default_path(self, ending: GaveUp) -> None:
+        if self.run.listens(DefaultPathTaken):
+            self.run.emit(
+                DefaultPathTaken(self.task.address, self.message.event_id, self.iteration, ending.reason, ending.detail)
+            )
+
+    def _tell_end(self, started: float, reason: str | None = None, error: OctoError | None = None) -> None:
+        if self.run.listens(AgentEnded):
+            self.run.emit(
+                AgentEnded(
+                    self.task.address,
+                    self.message.event_id,
+                    turns=self.iteration,
+                    tool_calls=self._calls.count,
+                    seconds=time.perf_counter() - started,
+                    usage=self.usage,
+                    reason=reason,
+                    error=error,
+                )
+            )
+
+
+def _is_malformed(response: ChatResponse) -> bool:
+    return response.stop_reason == "malformed" and not response.calls
+
+
+def _cut_off(response: ChatResponse) -> ToolCall | None:
+    """The call that the output cap cut off: always the last one, also when its arguments happen to parse."""
+    return response.calls[-1] if response.calls and response.stop_reason == "max_tokens" else None
+
+
+def _reason(call: ToolCall) -> str:
+    """The reason that the model gave for giving up."""
+    try:
+        arguments = parse(call.arguments)
+    except ValueError:
+        return ""
+    reason = arguments.get("reason") if isinstance(arguments, dict) else None
+    return reason if isinstance(reason, str) else ""
+
+
+def _readable(turn: ChatMessage) -> ChatMessage:
+    """The turn without halves of characters, which can neither be stored nor sent again."""
+    return replace(turn, parts=tuple(map(_readable_part, turn.parts)))
+
+
+def _readable_part(part: Part) -> Part:
+    match part:
+        case Text() | Reasoning() if part.text != (text := clean_text(part.text)):
+            return replace(part, text=text)
+        case ToolCall() if part.arguments != (arguments := clean_text(part.arguments)):
+            return replace(part, arguments=arguments)
+    return part

@@ -1,0 +1,118 @@
+"""The agent value: how a model is asked (the brain), and the tools that it may call (the roster)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Self
+
+from pydantic import model_validator
+
+from octo.agent import tools
+from octo.agent.tools import Tool
+from octo.fields import Int, LlmName, Model, Number, Refusals, ResourceText, Text
+
+_TURNS: Final = 8
+_MOST_TURNS: Final = 1000
+_AT_ONCE: Final = 10
+
+
+class Agent(Model):
+    """A prompt, a model and tools."""
+
+    connector: LlmName | None = None
+    """Name of a configured connector of an `llm-*` type."""
+
+    prompt: ResourceText | None = None
+    """What the agent is to do: text, or `{resource: FILE}` for a file below the config directory."""
+
+    guardrail: Text = ""
+    """When to stop trying. With a `default` the model can then take the default path of its own accord."""
+
+    model: Text | None = None
+    """Model id; without it the connector's."""
+
+    temperature: Number | None = None
+    """Sent only when it is set."""
+
+    max_tokens: Int | None = None
+    """Most tokens of one answer; without it the connector's."""
+
+    reasoning_effort: Text | None = None
+    """How hard to think, in the provider's own word; `none` is off. Without it the connector's setting."""
+
+    max_iterations: Int = _TURNS
+    """Most model calls of one run, at most 1000; 0 or less means 8."""
+
+    max_parallel_tools: Int = _AT_ONCE
+    """How many tool calls of one turn run at once; 1 runs them one after another, 0 means 10."""
+
+    tools: tuple[Tool, ...] = ()
+    """What the model may call."""
+
+    spellings: ClassVar[Mapping[str, str]] = {
+        "system_prompt": "prompt",
+        "max_completion_tokens": "maxTokens",
+        "max_iterations": "maxIterations",
+    }
+
+    @property
+    def turns(self) -> int:
+        """How many model calls one run may make."""
+        return self.max_iterations if self.max_iterations > 0 else _TURNS
+
+    @property
+    def at_once(self) -> int:
+        """How many tool calls of one turn may run at once."""
+        return self.max_parallel_tools or _AT_ONCE
+
+    @model_validator(mode="after")
+    def _is_usable(self) -> Self:
+        refusals = Refusals()
+        self.refuse(refusals)
+        refusals.raise_if_any()
+        return self
+
+    def refuse(self, refusals: Refusals) -> None:
+        """Note everything about the values that cannot be used."""
+        if self.connector is None:
+            refusals.add("ai-agent requires a connector", hint="name a connector of an `llm-*` type")
+        if self.prompt is None:
+            refusals.add("ai-agent requires a prompt", hint="say in `prompt` what the agent is to do")
+        elif not self.prompt.strip():
+            refusals.add("ai-agent requires a prompt, found blank text", "prompt")
+        if not self.tools:
+            path = ("tools",) if "tools" in self.model_fields_set else ()
+            refusals.add("ai-agent requires at least one tool", *path, hint="add an entry to `tools`")
+        if self.max_iterations > _MOST_TURNS:
+            refusals.add(
+                f"ai-agent: `maxIterations` is at most {_MOST_TURNS}, found {self.max_iterations}", "maxIterations"
+            )
+        if self.max_parallel_tools < 0:
+            refusals.add(
+                f"ai-agent: `maxParallelTools` is at least 1, found {self.max_parallel_tools}",
+                "maxParallelTools",
+                hint="1 runs the calls one after another; leave it out for 10",
+            )
+        if self.max_tokens is not None and self.max_tokens < 1:
+            refusals.add(f"ai-agent: `maxTokens` is at least 1, found {self.max_tokens}", "maxTokens")
+        for text, below in tools.faults(self.tools):
+            refusals.add(text, "tools", *below)
+
+
+_ACT: Final = (
+    "You work on one task and act by calling the tools. Call them as needed, as often as needed, and rely on what "
+    "they return. When the task is done, reply with the final result and call no more tools."
+)
+_JSON_ONLY: Final = (
+    " The final result is JSON only, without prose around it and without code fences, "
+    "unless the text that follows asks for another format."
+)
+
+
+def system_prompt(agent: Agent, *, json_only: bool) -> str:
+    """What the model is told before the conversation; the same text in every request of every run."""
+    parts = [_ACT + (_JSON_ONLY if json_only else ""), (agent.prompt or "").strip()]
+    guardrail = agent.guardrail.strip()
+    if guardrail:
+        parts.append(f"Guardrail: {guardrail}")
+    return "\n\n".join(parts)

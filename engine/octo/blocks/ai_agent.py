@@ -1,0 +1,144 @@
+"""Let a model do a task, with chains of blocks as its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, assert_never
+
+from pydantic import BeforeValidator
+
+from octo.agent import answer, attachments
+from octo.agent.loop import AgentLoop, Answered, GaveUp, Halted, Task
+from octo.agent.model import Agent, system_prompt
+from octo.block import Block, Finding, SubFlow
+from octo.errors import OctoError
+from octo.fields import Bool, Expression, Int, Refusals, Text
+from octo.llm.chat import ChatMessage, user
+from octo.values import Json, clean_text, dumps
+
+if TYPE_CHECKING:
+    from octo.config.model import Config
+    from octo.message import Message
+    from octo.run import Run
+
+_FRAME: Final = "The input of the task, as JSON:"
+
+
+def _given(value: Json) -> Json:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+_BLANK_IS_NONE: Final = BeforeValidator(_given)
+
+
+class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
+    """Let a model do a task: it calls the tools as needed, and its final answer becomes the body."""
+
+    input: Annotated[Expression[str] | None, _BLANK_IS_NONE] = None
+    """What the model is asked; without it the whole body, as JSON."""
+
+    attachments: Annotated[Expression | None, _BLANK_IS_NONE] = None
+    """Files of the question: a list of `{mimeType, data, name}`, `data` being base64 or a data URL. Needs `input`."""
+
+    keep_attachments: Bool = False
+    """Send the files with every model call, not only with the first one."""
+
+    response_media: Text = ""
+    """Variable to which files that the model produces are appended."""
+
+    answer: Text = "json"
+    """`json` asks the model for JSON only, `text` leaves the format to the prompt."""
+
+    default: SubFlow | None = None
+    """What runs when the model refuses, or comes to no answer."""
+
+    memory_max_tokens: Int = 0
+    """Retired: `contextMaxTokens` took its place."""
+
+    spellings: ClassVar[Mapping[str, str]] = {
+        **Agent.spellings,
+        "user_message": "input",
+        "user_attachments": "attachments",
+        "user_images": "attachments",
+    }
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        if self.answer not in ("json", "text", ""):
+            refusals.add(f"ai-agent: `answer` is `json` or `text`, found `{self.answer}`", "answer")
+        if self.attachments is not None and self.input is None:
+            refusals.add(
+                "ai-agent: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
+                "in the body would go out a second time as base64 text, stay there, and be paid for on every turn",
+                "attachments",
+                hint="say in `input` what is asked, for example `input: body.question`",
+            )
+        if self.memory_max_tokens:
+            refusals.add(
+                "ai-agent: `memoryMaxTokens` was renamed to `contextMaxTokens`, which is the budget of the whole "
+                "prompt: system text, tools and conversation",
+                "memoryMaxTokens",
+                at="key",
+            )
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        for index, tool in enumerate(self.tools):
+            reason = tool.checker.unusable
+            if reason is not None:
+                yield Finding(
+                    f"ai-agent tool `{tool.name}`: arguments are not checked, since its schema is not usable: {reason}",
+                    ("tools", index, "inputSchema"),
+                    warning=True,
+                )
+
+    async def execute(self, message: Message, run: Run) -> Message:
+        task = Task(
+            address=self.address,
+            system=system_prompt(self, json_only=self.answer != "text"),
+            opening=self._opening(message, run),
+            may_give_up=self.default is not None and bool(self.guardrail.strip()),
+            keep_attachments=self.keep_attachments,
+            response_media=self.response_media.strip(),
+        )
+        ending = await AgentLoop(self, task, message, run).work()
+        match ending:
+            case Answered():
+                self._fold(ending.text, message, run)
+            case Halted():
+                message.stop()
+            case GaveUp():
+                return await self._take_default_path(ending, message, run)
+            case _:
+                assert_never(ending)
+        return message
+
+    def _opening(self, message: Message, run: Run) -> ChatMessage:
+        """The first user turn."""
+        if self.input is None:
+            return user(f"{_FRAME}\n{dumps(message.body)}")
+        text = clean_text(run.evaluate(self.input, message, "ai-agent: input"))
+        if not text:
+            raise OctoError("ai-agent: `input` is empty, so there is nothing to ask the model")
+        if self.attachments is None:
+            return user(text)
+        given = run.evaluate(self.attachments, message, "ai-agent: attachments")
+        try:
+            files = attachments.read(given, lambda text: run.log("warning", text, block=self.address))
+        except OctoError as error:
+            raise OctoError(f"ai-agent: {error.message}", hint=error.hint) from None
+        return user(text, *files)
+
+    def _fold(self, text: str, message: Message, run: Run) -> None:
+        if answer.is_empty(text):
+            run.log("warning", "the final answer is empty, the body stays as it is", block=self.address)
+        else:
+            message.body = answer.fold(text)
+
+    async def _take_default_path(self, ending: GaveUp, message: Message, run: Run) -> Message:
+        if self.default is None:
+            detail = f" ({ending.detail})" if ending.detail else ""
+            raise OctoError(
+                f"ai-agent: {ending.reason}{detail}, and no default path is configured",
+                hint="add a `default` flow, which runs instead of an answer",
+            )
+        return await run.chain(self.default.process, message)
