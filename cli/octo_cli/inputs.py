@@ -58,7 +58,7 @@ def decode(text: str, prefix: str) -> Json:
         return parse(text)
     except JSONDecodeError as error:
         fault = f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}"
-        raise UsageError(f"{prefix}: {fault}", hint=_quoting(text)) from None
+        raise UsageError(f"{prefix}: {fault}", hint=_quoting(text) if prefix == "decode body" else None) from None
     except ValueError as error:
         raise UsageError(f"{prefix}: {error}") from None
 
@@ -126,9 +126,9 @@ def _bytes(name: str, *, option: str) -> bytes:
 
 
 def _quoting(text: str) -> str | None:
-    if text[:1] in "'{[" or any(mark in text for mark in "\"'{}[]:"):
-        return None
-    return f"text is written with quotes: '\"{text}\"'" if len(text) <= 40 else None
+    """The hint for bare words, which are most often meant as text."""
+    words = len(text) <= 40 and not any(mark in text for mark in "\"'{}[]:")
+    return f"text is written with quotes: '\"{text}\"'" if words else None
 
 
 def _loosely(text: str) -> Json:

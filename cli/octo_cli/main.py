@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final
@@ -143,4 +144,6 @@ def _name(stem: str) -> str:
 
 
 def _help(function: Any) -> str:
-    return (function.__doc__ or "").strip().rstrip(".")
+    """The docstring; the first sentence stands as a heading does, without a full stop."""
+    first, gap, rest = cleandoc(function.__doc__ or "").partition("\n\n")
+    return first.rstrip(".") + gap + rest

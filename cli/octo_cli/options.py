@@ -35,10 +35,15 @@ Data = Annotated[
 ]
 Vars = Annotated[str | None, typer.Option("--vars", metavar="JSON", help="Variables: a JSON object; default none")]
 AsJson = Annotated[
-    bool, typer.Option("--json/--no-json", help="One line of JSON on a terminal too; default only in a pipe")
+    bool,
+    typer.Option(
+        "--json/--no-json", show_default=False, help="One line of JSON on a terminal too; default only in a pipe"
+    ),
 ]
-Verbose = Annotated[bool, typer.Option("-v/--no-v", help="Tell each model turn and tool call; default off")]
-Debug = Annotated[bool, typer.Option("--debug/--no-debug", help="Show tracebacks; default off")]
+Verbose = Annotated[
+    bool, typer.Option("-v/--no-v", show_default=False, help="Tell each model turn and tool call; default off")
+]
+Debug = Annotated[bool, typer.Option("--debug/--no-debug", show_default=False, help="Show tracebacks; default off")]
 
 _TRUTH: Final = {
     "true": True,

@@ -33,7 +33,7 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
     from rich.text import Text
 
     with _writing():
-        Console(file=session.out).print(JSONHighlighter()(Text(words)), soft_wrap=True)
+        Console(file=session.out, color_system="standard").print(JSONHighlighter()(Text(words)), soft_wrap=True)
 
 
 def text(session: Session, words: str) -> None:

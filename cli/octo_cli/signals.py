@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar, cast
@@ -12,19 +13,20 @@ from octo_cli.session import Session
 
 T = TypeVar("T")
 
+_SHOW_CURSOR = b"\x1b[?25h"
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(session: Session, work: Coroutine[Any, Any, T]) -> T:
     """Run the work of a command to its end. Raises KeyboardInterrupt when a signal ended it."""
     startup.over(session.environ)
-    finished, result = asyncio.run(_until_signal(work))
+    finished, result = asyncio.run(_until_signal(session, work))
     if not finished:
         raise KeyboardInterrupt
     return cast(T, result)
 
 
-async def _until_signal(work: Coroutine[Any, Any, T]) -> tuple[bool, T | None]:
+async def _until_signal(session: Session, work: Coroutine[Any, Any, T]) -> tuple[bool, T | None]:
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
     came = False
@@ -32,6 +34,8 @@ async def _until_signal(work: Coroutine[Any, Any, T]) -> tuple[bool, T | None]:
     def stop(*_: object) -> None:
         nonlocal came
         if came:
+            if session.for_people(session.err):
+                os.write(session.err.fileno(), _SHOW_CURSOR)  # a display that was cut off may have hidden it
             startup.quit_at_once()
         came = True
         loop.call_soon_threadsafe(task.cancel)

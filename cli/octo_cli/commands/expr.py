@@ -32,7 +32,7 @@ def command(
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Evaluate one expression and print what it yields
+    """Evaluate one expression and print what it yields.
 
     Prints {"ok": true, "result": ...}; when the expression does not compile or fails, {"ok": false, "result": null,
     "error": ...}. The exit status is 0 in both cases.

@@ -44,7 +44,7 @@ def command(
     verbose: Verbose = False,
     debug: Debug = False,
 ) -> int:
-    """Call one flow once and print the message it ends with
+    """Call one flow once and print the message it ends with.
 
     Sources are not started: every flow can be called by its name. The message goes to standard output, everything else
     to standard error. A flow that drops the message prints nothing.

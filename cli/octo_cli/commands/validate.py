@@ -25,12 +25,12 @@ def command(
         typer.Option("--explain", metavar="FLOW.BLOCK", help="Print this block as it came out; default off"),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict/--no-strict", help="Take warnings for problems; default off")
+        bool, typer.Option("--strict/--no-strict", show_default=False, help="Take warnings for problems; default off")
     ] = False,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Check a config and show every problem in it
+    """Check a config and show every problem in it.
 
     Nothing is started and nothing is called. Exit status 0 means that the config can run, 2 that it cannot.
     """

@@ -10,5 +10,5 @@ GROUP = ""
 
 
 def command() -> None:
-    """Print the version of octo"""
+    """Print the version of octo."""
     typer.echo(f"octo {octo.__version__}")

@@ -1,0 +1,67 @@
+"""Runs command lines in process: arguments in, standard output, standard error and exit status out."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from octo_cli.main import main
+
+
+class Outcome(NamedTuple):
+    """What a command line left behind. The times of log records are cut out."""
+
+    stdout: str
+    stderr: str
+    status: int
+
+
+class Screen(io.StringIO):
+    """A stream that says whether it is a terminal."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+Octo = Callable[..., Outcome]
+
+
+@pytest.fixture
+def octo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Octo:
+    """Run a command line in a directory of its own; `terminal` says which streams a person looks at."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(
+        *args: str, stdin: str | bytes = b"", environ: Mapping[str, str] | None = None, terminal: str = ""
+    ) -> Outcome:
+        out, err = Screen("out" in terminal), Screen("err" in terminal)
+        with _standard_input(tmp_path, stdin), redirect_stdout(out), redirect_stderr(err):
+            status = main(args, environ={"NO_COLOR": "1"} if environ is None else environ)
+        return Outcome(out.getvalue(), re.sub(r"(?m)^time=\S+Z ", "", err.getvalue()), status)
+
+    return run
+
+
+@contextmanager
+def _standard_input(folder: Path, content: str | bytes) -> Iterator[None]:
+    file = folder / ".stdin"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    before = sys.stdin
+    with file.open(encoding="utf-8") as stream:
+        sys.stdin = stream
+        try:
+            yield
+        finally:
+            sys.stdin = before
+            file.unlink()

@@ -1,0 +1,86 @@
+"""octo_cli/main.py: finding commands, help, faults of the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+HELP = """\
+Usage: octo COMMAND ...
+
+  Run declarative flows with LLM agents in them: test, replay, resume and
+  measure them
+
+Options:
+  --version             Show the version and exit
+  --install-completion  Install completion for the current shell.
+  --show-completion     Show completion for the current shell, to copy it or
+                        customize the installation.
+  -h, --help            Show this message and exit.
+
+Write:
+  expr      Evaluate one expression and print what it yields
+  validate  Check a config and show every problem in it
+
+Run:
+  invoke    Call one flow once and print the message it ends with
+
+Other:
+  version   Print the version of octo
+"""
+
+
+@pytest.mark.parametrize("args", [[], ["-h"], ["--help"], ["help"]], ids=["nothing", "-h", "--help", "help"])
+def test_the_help_lists_the_commands_under_their_headings(octo: Any, args: list[str]) -> None:
+    assert octo(*args) == (HELP, "", 0)
+
+
+def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
+    shown = octo("version", "--help")
+
+    assert octo("help", "version") == shown
+    assert shown == (
+        "Usage: octo version [OPTIONS]\n\n  Print the version of octo\n\nOptions:\n"
+        "  -h, --help  Show this message and exit.\n",
+        "",
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "text", "hint"),
+    [
+        (["invok"], "`octo` has no command `invok`", "did you mean `invoke`?"),
+        (["zzz"], "`octo` has no command `zzz`", "known names: `expr`, `invoke`, `validate`, `version`"),
+        (["--zzz"], "`octo` has no option `--zzz`", "see `octo --help`"),
+        (["--debug", "invoke"], "`octo` has no option `--debug`", "see `octo --help`"),
+        (["validate"], "`octo validate` needs `--config`", "see `octo validate --help`"),
+        (["validate", "--confg", "x"], "`octo validate` has no option `--confg`", "did you mean `--config`?"),
+        (["validate", "-config", "x"], "`octo validate` has no option `-config`", "did you mean `--config`?"),
+        (["validate", "--config"], "option `--config` needs a value", "see `octo validate --help`"),
+        (["version", "now"], "`octo version` takes no argument `now`", "see `octo version --help`"),
+        (["version", "--", "-x"], "`octo version` takes no argument `-x`", "see `octo version --help`"),
+        (
+            ["expr", "1", "--json=perhaps"],
+            "`--json` is on or off, found `perhaps`",
+            "write `--json` or `--json=false`",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_line_that_cannot_be_carried_out_ends_with_2_and_a_hint(
+    octo: Any, args: list[str], text: str, hint: str
+) -> None:
+    record = f'level=ERROR msg="cli stopped with error" error="{text}" hint="{hint}"\n'
+
+    assert octo(*args) == ("", record, 2)
+    assert octo(*args, terminal="err") == ("", f"error: {text}\nhint: {hint}\n", 2)
+
+
+def test_an_unknown_log_level_is_reported_and_means_info(octo: Any) -> None:
+    assert octo("version", environ={"LOG_LEVEL": "loud"}) == (
+        "octo 0.1.0\n",
+        'level=WARN msg="`LOG_LEVEL` is `loud`, expected `debug`, `info`, `warn` or `error`; using `info`"\n',
+        0,
+    )
