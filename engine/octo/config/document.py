@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from octo.config.parser import Branch, Node, SourceText, end_of, read_yaml, start_of
+from octo.config.parser import Branch, Node, end_of, read_yaml, start_of
+from octo.config.source import SourceText
 from octo.errors import ConfigError, Excerpt, ExpressionError, Location, Problem
 from octo.values import Json, clean_text
 

@@ -6,9 +6,7 @@ The events come from libyaml; what they mean is decided here, by the YAML 1.2 co
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import yaml
@@ -29,7 +27,9 @@ except ImportError:  # a PyYAML that was built without libyaml
     from yaml import BaseLoader as _Parser  # type: ignore[assignment]
 
 from octo.config.scalars import core
-from octo.errors import Location, Problem
+from octo.config.source import SourceText
+from octo.config.syntax import character_problem, syntax_problem
+from octo.errors import Problem
 from octo.values import Json, kind_of, render
 
 MAX_DEPTH = 200
@@ -47,40 +47,6 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "null": (type(None),),
 }
-
-
-class SourceText:
-    """A file's text, and lines and columns in it. Both count characters, as editors do."""
-
-    def __init__(self, file: str, text: str) -> None:
-        self.file = file
-        self.text = text
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(r"\r\n?|\n", self.text))]
-
-    def location(self, index: int) -> Location:
-        line = bisect_right(self._line_starts, index)
-        return Location(self.file, line, index - self._line_starts[line - 1] + 1)
-
-    def line(self, number: int) -> str:
-        """The text of a line, without its line break; empty beyond the end."""
-        starts = self._line_starts
-        if number > len(starts):
-            return ""
-        end = starts[number] if number < len(starts) else len(self.text)
-        return self.text[starts[number - 1] : end].rstrip("\r\n")
-
-    def columns(self, start: int, end: int) -> int:
-        """How many columns of its first line a piece of the text covers; at least one."""
-        place = self.location(start)
-        rest = len(self.line(place.line).rstrip()) - place.column + 1
-        return max(1, min(end - start, rest))
-
-    def problem(self, message: str, start: int, end: int | None = None, hint: str | None = None) -> Problem:
-        length = 1 if end is None else self.columns(start, end)
-        return Problem(message, self.location(start), hint, length=length)
 
 
 class Branch:
@@ -129,9 +95,9 @@ def read_yaml(source: SourceText) -> Reading:
     try:
         _Builder(reading, _Parser(text), restore).run()
     except yaml.MarkedYAMLError as error:
-        reading.problems.append(_syntax_problem(source, error))
+        reading.problems.append(syntax_problem(source, error))
     except yaml.reader.ReaderError:
-        reading.problems.append(_character_problem(source))
+        reading.problems.append(character_problem(source))
     except _GiveUp as error:
         reading.problems.append(error.problem)
     return reading
@@ -383,7 +349,7 @@ _FIRST_SPARE = 0xF0000
 def _shield(text: str) -> tuple[str, Callable[[str, str], str] | None]:
     """The text with stand-ins, one for one, and the function that puts a scalar right again."""
     foreign = sorted(set(_FOREIGN.findall(text)))
-    escaped = _ESCAPED_SURROGATE.search(text) is not None
+    escaped = "\\u" in text and _ESCAPED_SURROGATE.search(text) is not None
     if not foreign and not escaped:
         return text, None
     spare = (chr(code) for code in range(_FIRST_SPARE, _FIRST_SPARE + 0xFFFD) if chr(code) not in text)
@@ -404,42 +370,3 @@ def _shield(text: str) -> tuple[str, Callable[[str, str], str] | None]:
         return value.replace(backslash, "\\")
 
     return text, restore
-
-
-_SYNTAX_HINTS = {
-    "mapping values are not allowed in this context": "quote a value that contains `: `, or check the indentation",
-    "did not find expected key": "check the indentation: keys of one mapping start in one column",
-    "did not find expected '-' indicator": "check the indentation: items of one list start in one column",
-    "could not find expected ':'": "a key is followed by `: `; a text over several lines needs `|` or quotes",
-    "did not find expected ',' or ']'": "close the list with `]`, or quote a text that starts with `[`",
-    "did not find expected ',' or '}'": "close the mapping with `}`, or quote a text that starts with `{`",
-    "found unexpected end of stream": "close the quotes that are opened here",
-    "found unknown escape character": "write it in single quotes, or double the backslash",
-    "found a tab character that violates indentation": "indent with spaces",
-    "found character that cannot start any token": "put a value that starts with this character in quotes",
-    "found undefined tag handle": "remove the tag, or quote a text that starts with `!`",
-}
-
-
-def _syntax_problem(source: SourceText, error: yaml.MarkedYAMLError) -> Problem:
-    message = str(error.problem)
-    mark, context = error.problem_mark, error.context_mark
-    index = mark.index if mark is not None else 0
-    hint = _SYNTAX_HINTS.get(message)
-    if message == "found unexpected end of stream" and context is not None:
-        return source.problem("quotes are not closed", context.index, hint=hint)
-    if source.text[index : index + 1] == "\t":
-        return source.problem("found a tab where only spaces may indent", index, hint="indent with spaces")
-    if error.context:
-        message = f"{message} {error.context}"
-        if context is not None and context.index != index:
-            message += f" that starts at line {context.line + 1}"
-    return source.problem(message, min(index, len(source.text)), hint=hint)
-
-
-def _character_problem(source: SourceText) -> Problem:
-    found = re.search("[\x00-\x08\x0b\x0c\x0e-\x1f]", source.text)
-    index = found.start() if found else 0
-    code = ord(source.text[index]) if found else 0
-    hint = f'remove it, or write it as `"\\x{code:02x}"`'
-    return source.problem(f"control character U+{code:04X} is not allowed", index, hint=hint)
