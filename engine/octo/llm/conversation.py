@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +21,7 @@ _log = logging.getLogger("octo.llm")
 
 
 def valid(messages: Iterable[ChatMessage], *, user_first: bool = True) -> list[ChatMessage]:
-    """The conversation with each call answered in the turn after it, unique call ids, and no two turns of a kind.
+    """The conversation with each call answered in the next turn, unique call ids, and no two turns of a kind.
 
     A call without a result gets a failed one, a result without its call is left out, neighbours of one role
     become one. With `user_first`, turns of the assistant before the first user turn are left out.
@@ -65,10 +65,8 @@ def _with_results(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 def _without_nameless_calls(message: ChatMessage) -> ChatMessage:
-    return replace(
-        message,
-        parts=tuple(part for part in message.parts if not (isinstance(part, ToolCall) and is_blank(part.name))),
-    )
+    parts = (part for part in message.parts if not (isinstance(part, ToolCall) and is_blank(part.name)))
+    return replace(message, parts=tuple(parts))
 
 
 def _in_call_order(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Iterable[ToolResult]:
@@ -93,20 +91,18 @@ def _with_unique_ids(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
     for turn in turns:
         if turn.role == "tool":
             results = (part for part in turn.parts if isinstance(part, ToolResult))
-            turn = replace(
-                turn, parts=tuple(replace(part, call_id=id) for part, id in zip(results, ids, strict=True))
-            )
+            parts = [replace(result, call_id=id) for result, id in zip(results, ids, strict=True)]
+            turn = replace(turn, parts=tuple(parts))
         elif turn.calls:
             ids = [_unused(call.id, used) for call in turn.calls]
-            fresh = iter(ids)
-            turn = replace(
-                turn,
-                parts=tuple(
-                    replace(part, id=next(fresh)) if isinstance(part, ToolCall) else part for part in turn.parts
-                ),
-            )
+            turn = _with_ids(turn, iter(ids))
         unique.append(turn)
     return unique
+
+
+def _with_ids(turn: ChatMessage, ids: Iterator[str]) -> ChatMessage:
+    parts = (replace(part, id=next(ids)) if isinstance(part, ToolCall) else part for part in turn.parts)
+    return replace(turn, parts=tuple(parts))
 
 
 def _unused(id: str, used: set[str]) -> str:

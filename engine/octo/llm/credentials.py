@@ -29,12 +29,16 @@ class Credentials:
     custom_headers: Headers = field(default=(), repr=False)
     """The connector's own headers, which have the last word."""
 
+    @property
+    def _configured(self) -> Headers:
+        return (*self.shared_headers, *self.custom_headers)
+
     def headers(self, fixed: Mapping[str, str]) -> Headers:
         """All headers of a call: content type, key, what the wire fixes, then what was configured.
 
         A configured header replaces one of the same name, and a configured `authorization` the key.
         """
-        configured = {name.lower(): (name, value) for name, value in (*self.shared_headers, *self.custom_headers)}
+        configured = {name.lower(): (name, value) for name, value in self._configured}
         built_in = {"content-type": "application/json"}
         if self.api_key and "authorization" not in configured:
             bearer = self.key_header == "authorization"
@@ -43,17 +47,10 @@ class Credentials:
         kept = ((name, value) for name, value in built_in.items() if name not in configured)
         return (*kept, *configured.values())
 
-    def configured(self, name: str) -> str:
-        """The value of a configured header, or empty text."""
-        for known, value in reversed((*self.shared_headers, *self.custom_headers)):
-            if known.lower() == name:
-                return value
-        return ""
-
     def mask(self, text: str) -> str:
         """The text without the secrets that these credentials hold."""
         secrets = [self.api_key]
-        for name, value in (*self.shared_headers, *self.custom_headers):
+        for name, value in self._configured:
             if name.lower() in CREDENTIAL_HEADERS:
                 secrets += [value, value.removeprefix("Bearer ")]
         for secret in sorted(secrets, key=len, reverse=True):

@@ -14,7 +14,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class TooLong(ValueError):
-    """An event has more bytes than anybody should send."""
+    """An event, or a whole answer, has more bytes than anybody should send."""
 
 
 class EventFraming:
@@ -74,7 +74,7 @@ class EventFraming:
     def _count(self, size: int) -> None:
         self._size += size
         if self._size > self._limit:
-            raise TooLong(f"an event of more than {self._limit} bytes")
+            raise TooLong(f"an event of the answer is longer than {self._limit // 2**20} MiB")
 
 
 def _is_json(data: str) -> bool:

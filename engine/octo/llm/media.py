@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from octo.errors import BadRequest
-from octo.llm.chat import ChatMessage, File
+from octo.llm.chat import ChatMessage, File, Part
 
 FILE_LIMIT: Final = 30 * 1024 * 1024
 """The most bytes that one file may have, before it is encoded."""
@@ -35,8 +37,8 @@ _BRANDS: Final = {
     **dict.fromkeys((b"avif", b"avis"), "image/avif"),
     **dict.fromkeys((b"M4A ", b"M4B "), "audio/mp4"),
     b"qt  ": "video/quicktime",
-    **dict.fromkeys((b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V "), "video/mp4"),
-    **dict.fromkeys((b"dash", b"mmp4", b"MSNV"), "video/mp4"),
+    **dict.fromkeys((b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42"), "video/mp4"),
+    **dict.fromkeys((b"avc1", b"M4V ", b"dash", b"mmp4", b"MSNV"), "video/mp4"),
 }
 """The major brand of a file of the ISO base media format."""
 
@@ -70,7 +72,7 @@ def _mpeg_audio(data: bytes) -> str | None:
 
 def _is_svg(data: bytes) -> bool:
     head = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-    return head.startswith(b"<svg") or (head.startswith((b"<?xml", b"<!--", b"<!DOCTYPE svg")) and b"<svg" in head)
+    return head.startswith(b"<svg") or (head.startswith((b"<?xml", b"<!")) and b"<svg" in head)
 
 
 def plain_type(mime_type: str) -> str:
@@ -78,41 +80,35 @@ def plain_type(mime_type: str) -> str:
     return mime_type.partition(";")[0].strip().lower()
 
 
-def with_true_types(
-    messages: tuple[ChatMessage, ...], accepted: frozenset[str] | None, connector: str
-) -> tuple[ChatMessage, ...]:
+def with_true_types(messages: Iterable[ChatMessage], accepted: frozenset[str] | None) -> tuple[ChatMessage, ...]:
     """The conversation with each file of a user turn under the type that its bytes show.
 
     Raises BadRequest for a file that the model does not take; `accepted` None means that it takes all types.
     """
     return tuple(
-        replace(message, parts=tuple(_true(message, accepted, connector)))
-        if message.role == "user" and message.files
-        else message
+        replace(message, parts=_checked(message.parts, accepted)) if message.role == "user" else message
         for message in messages
     )
 
 
-def _true(message: ChatMessage, accepted: frozenset[str] | None, connector: str) -> list[object]:
-    index = -1
-    parts: list[object] = []
-    for part in message.parts:
-        if isinstance(part, File):
-            index += 1
-            part = _checked(part, part.name or f"index {index}", accepted, connector)
-        parts.append(part)
-    return parts
+def _checked(parts: Iterable[Part], accepted: frozenset[str] | None) -> tuple[Part, ...]:
+    index = count()
+    return tuple(_true(part, next(index), accepted) if isinstance(part, File) else part for part in parts)
 
 
-def _checked(file: File, name: str, accepted: frozenset[str] | None, connector: str) -> File:
+def _true(file: File, index: int, accepted: frozenset[str] | None) -> File:
+    name = file.name or f"index {index}"
     stated = plain_type(file.mime_type)
     mime_type = sniff(file.data) or stated
-    if stated and mime_type != stated:
-        _log.warning("file `%s` is stated to be %s, but its bytes are %s", name, stated, mime_type)
-    if accepted is not None and mime_type not in accepted:
-        takes = ", ".join(f"`{one}`" for one in sorted(accepted)) or "text only"
-        raise BadRequest(f"{connector} does not take file `{name}` of type `{mime_type}`, only {takes}")
+    if not file.data:
+        raise BadRequest(f"file `{name}` is empty")
     if len(file.data) > FILE_LIMIT:
-        size = len(file.data) / 1024 / 1024
-        raise BadRequest(f"{connector} does not take file `{name}` of {size:.1f} MiB, at most 30 MiB are allowed")
+        raise BadRequest(f"file `{name}` has {len(file.data) / 2**20:.1f} MiB, at most 30 MiB can be sent")
+    if accepted is not None and mime_type not in accepted:
+        known = ", ".join(f"`{one}`" for one in sorted(accepted))
+        raise BadRequest(
+            f"file `{name}` is of type `{mime_type}`, accepted {'are ' + known if known else 'is text only'}"
+        )
+    if stated and mime_type != stated:
+        _log.warning("file `%s` is stated to be `%s`, but its bytes are `%s`", name, stated, mime_type)
     return replace(file, mime_type=mime_type)

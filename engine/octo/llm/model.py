@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from dataclasses import replace
 from typing import Any, Protocol
 
+from octo.errors import ProviderError
+from octo.llm import media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+from octo.llm.providers import PROVIDERS
+from octo.llm.transport import Transport
+from octo.llm.wire import Endpoint
 
 
 class ChatModel(Protocol):
@@ -28,3 +34,34 @@ class ChatModel(Protocol):
         what it has learnt for the rest of that invocation. With `on_delta` the provider is asked to stream
         and each fragment is awaited in order. Raises ProviderError.
         """
+
+
+class HttpModel:
+    """A model behind an HTTP API."""
+
+    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+        self._endpoint = endpoint
+        self._provider = PROVIDERS[endpoint.credentials.provider]
+        self._transport = transport
+
+    @property
+    def media_types(self) -> frozenset[str] | None:
+        return self._provider.media_types
+
+    async def complete(
+        self,
+        request: ChatRequest,
+        *,
+        session: MutableMapping[object, Any],
+        on_delta: OnDelta | None = None,
+    ) -> ChatResponse:
+        provider, stream = self._provider, on_delta is not None
+        try:
+            messages = media.with_true_types(request.messages, provider.media_types)
+            request = replace(request, messages=messages)
+            call = provider.wire.encode(request, self._endpoint, stream=stream)
+            return await self._transport.send(call, provider.wire.decoder, on_delta)
+        except ProviderError as error:
+            error.message = f"{provider.connector} {'stream' if stream else 'complete'}: {error.message}"
+            error.provider = provider.id
+            raise

@@ -23,12 +23,14 @@ class HttpCall:
     url: str
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
+    stream: bool = False
+    """Whether the answer is asked for as a stream of events."""
     method: str = "POST"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One configured connector as a wire sees it: where to send, as whom, and the defaults of each request."""
+    """One configured connector as a wire sees it: where to send, as whom, the defaults of each request."""
 
     credentials: Credentials
     model: str

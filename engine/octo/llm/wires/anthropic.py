@@ -1,0 +1,487 @@
+"""The Anthropic Messages wire."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from octo.errors import BadRequest, ProviderError, Truncated
+from octo.llm import conversation, faults
+from octo.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    ChatResponse,
+    CustomDelta,
+    Delta,
+    File,
+    NamedTool,
+    Part,
+    Reasoning,
+    StopReason,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolInput,
+    ToolReady,
+    ToolResult,
+    ToolStart,
+    Usage,
+)
+from octo.llm.credentials import join_url
+from octo.llm.facts import takes_temperature
+from octo.llm.wire import Endpoint, HttpCall, Unreadable, to_bytes
+from octo.values import Json, clean_text
+
+NAME: Final = "anthropic"
+"""What this wire writes into the replay data that it makes."""
+
+MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"})
+
+_VERSION: Final = "2023-06-01"
+_CONTEXT_1M: Final = "context-1m-2025-08-07"
+_MAX_TOKENS: Final = 4096
+_DEEPEST: Final = 200
+_EPHEMERAL: Final = {"cache_control": {"type": "ephemeral"}}
+
+_log = logging.getLogger("octo.llm")
+
+# ---------------------------------------------------------------- request
+
+
+def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
+    """The call of `v1/messages`; whatever the conversation holds, the vendor finds it well-formed."""
+    messages = _messages(request.messages)
+    tools = _tools(request, messages)
+    model = request.model or endpoint.model
+    max_tokens = next(n for n in (request.max_tokens, endpoint.max_tokens, _MAX_TOKENS) if n and n > 0)
+    system = [] if conversation.is_blank(request.system) else [{"type": "text", "text": request.system}]
+    if endpoint.caches(request):
+        _mark_for_caching(system, tools, messages)
+    reasoning = _reasoning(request, endpoint, max_tokens, messages)
+    body: dict[str, Json] = {"model": model, "max_tokens": max_tokens}
+    if system:
+        body["system"] = system
+    if tools:
+        body["tools"] = tools
+        body |= _tool_choice(request)
+    body["messages"] = messages
+    body |= reasoning
+    thinks = reasoning.get("thinking", {}).get("type") in {"adaptive", "enabled"}
+    if request.temperature is not None and not thinks and takes_temperature(model):
+        body["temperature"] = request.temperature
+    if endpoint.credentials.user:
+        body["metadata"] = {"user_id": endpoint.credentials.user}
+    if stream:
+        body["stream"] = True
+    return HttpCall(url(endpoint.credentials.base_url), _headers(endpoint), to_bytes(body), stream)
+
+
+def url(base_url: str) -> str:
+    """The address of the Messages API; the base may end in `/v1` or not."""
+    return join_url(re.sub(r"/+v1/*(?=\?|$)", "", base_url, count=1), "v1/messages")
+
+
+def _headers(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
+    credentials = endpoint.credentials
+    headers = dict(credentials.headers({"anthropic-version": _VERSION}))
+    if credentials.enable_1m_context:
+        name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
+        headers[name] = f"{headers[name]},{_CONTEXT_1M}" if name in headers else _CONTEXT_1M
+    return tuple(headers.items())
+
+
+def _reasoning(request: ChatRequest, endpoint: Endpoint, max_tokens: int, messages: Sequence[Json]) -> dict[str, Json]:
+    """The settings of thinking; none where a tool is forced, which the vendor refuses together."""
+    effort = request.reasoning_effort
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if request.tools and (request.tool_choice == "any" or isinstance(request.tool_choice, NamedTool)):
+        return {}
+    if effort:
+        return {
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {"effort": effort},
+        }
+    match endpoint.thinking:
+        case "off":
+            return {}
+        case "adaptive":
+            return {"thinking": {"type": "adaptive"}}
+        case "budgeted":
+            budget = endpoint.thinking_budget or 0
+            if max_tokens <= budget:
+                _log.warning("thinking is left out: its budget %d is not below maxTokens %d", budget, max_tokens)
+                return {}
+            if _open_turn_began_without_thinking(messages):
+                return {}
+            return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+        case _ as unknown:
+            assert_never(unknown)
+
+
+def _open_turn_began_without_thinking(messages: Sequence[Json]) -> bool:
+    """Whether the model is in the middle of a turn that did not begin with thinking.
+
+    The vendor does not let it start with a budget half-way; that happens when a tool was forced before, or when
+    another model made the calls.
+    """
+    before = ""
+    for message in reversed(messages):
+        kind = message["content"][0]["type"]
+        if message["role"] == "user" and kind != "tool_result":
+            break
+        if message["role"] == "assistant":
+            before = kind
+    return before not in {"", "thinking", "redacted_thinking"}
+
+
+def _tools(request: ChatRequest, messages: Sequence[Json]) -> list[dict[str, Json]]:
+    tools = [_tool(tool.name, tool.description, tool.input_schema) for tool in request.tools]
+    if tools:
+        return tools
+    # The vendor wants the tools that the conversation called to be defined, also when none may be called now.
+    called = (block["name"] for turn in messages for block in turn["content"] if block["type"] == "tool_use")
+    return [_tool(name, "", {}) for name in dict.fromkeys(called)]
+
+
+def _tool(name: str, description: str, schema: Json) -> dict[str, Json]:
+    tool = {"name": name, "description": description, "input_schema": schema}
+    if conversation.is_blank(description):
+        del tool["description"]
+    if "type" not in schema:
+        tool["input_schema"] = {"type": "object", **schema}
+    return tool
+
+
+def _tool_choice(request: ChatRequest) -> dict[str, Json]:
+    choice = request.tool_choice if request.tools else "none"
+    match choice:
+        case "auto":
+            return {}
+        case "any" | "none":
+            return {"tool_choice": {"type": choice}}
+        case NamedTool(name):
+            return {"tool_choice": {"type": "tool", "name": name}}
+
+
+def _mark_for_caching(
+    system: list[dict[str, Json]], tools: list[dict[str, Json]], messages: list[dict[str, Json]]
+) -> None:
+    """Set a breakpoint after the system text, after the tools, and after the last message."""
+    for blocks in (system, tools):
+        if blocks:
+            blocks[-1] |= _EPHEMERAL
+    last = messages[-1]["content"][-1]
+    if last["type"] in {"text", "tool_result", "image", "document"}:
+        last |= _EPHEMERAL
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _messages(turns: Iterable[ChatMessage]) -> list[dict[str, Json]]:
+    messages: list[dict[str, Json]] = []
+    for turn in conversation.valid(turns):
+        role = "assistant" if turn.role == "assistant" else "user"
+        blocks = list(_assistant_blocks(turn.parts) if role == "assistant" else _user_blocks(turn.parts))
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        else:
+            messages.append({"role": role, "content": blocks})
+    for message in messages:
+        if not message["content"] or message["content"][-1]["type"] in {"thinking", "redacted_thinking"}:
+            message["content"].append({"type": "text", "text": conversation.NO_CONTENT})
+    if not messages:
+        raise BadRequest("the conversation has no user turn")
+    _trim_prefill(messages[-1])
+    return messages
+
+
+def _trim_prefill(last: dict[str, Json]) -> None:
+    """An answer that the model is to go on with must not end with white space."""
+    block = last["content"][-1]
+    if last["role"] == "assistant" and block["type"] == "text":
+        block["text"] = block["text"].rstrip()
+
+
+def _assistant_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:
+    """Reasoning first, then text and calls in their order; files of the assistant are not sent."""
+    for part in parts:
+        if isinstance(part, Reasoning) and isinstance(part.replay, dict) and part.replay.get("wire") == NAME:
+            if "data" in part.replay:
+                yield {"type": "redacted_thinking", "data": part.replay["data"]}
+            elif part.replay.get("signature"):
+                yield {"type": "thinking", "thinking": part.text, "signature": part.replay["signature"]}
+    for part in conversation.without_blank_text(parts):
+        if isinstance(part, Text):
+            yield {"type": "text", "text": part.text}
+        elif isinstance(part, ToolCall):
+            yield {"type": "tool_use", "id": part.id, "name": part.name, "input": _object(part.arguments)}
+
+
+def _user_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:
+    for part in conversation.without_blank_text(parts):
+        match part:
+            case Text(text):
+                yield {"type": "text", "text": text}
+            case File():
+                yield _file_block(part)
+            case ToolResult():
+                text = conversation.NO_CONTENT if conversation.is_blank(part.text) else part.text
+                block = {"type": "tool_result", "tool_use_id": part.call_id, "content": text}
+                yield block | {"is_error": True} if part.is_error else block
+
+
+def _file_block(file: File) -> dict[str, Json]:
+    source = {"type": "base64", "media_type": file.mime_type, "data": b64encode(file.data).decode("ascii")}
+    if file.mime_type != "application/pdf":
+        return {"type": "image", "source": source}
+    title = {} if conversation.is_blank(file.name) else {"title": file.name}
+    return {"type": "document", "source": source, **title}
+
+
+def _object(arguments: str) -> dict[str, Json]:
+    """The arguments of a call, which the vendor wants as an object; text that is none counts as empty."""
+    try:
+        value = _strict.decode(arguments)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) and _nests_at_most(_DEEPEST, value) else {}
+
+
+def _nests_at_most(depth: int, value: Json) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > 0 and all(_nests_at_most(depth - 1, item) for item in items)
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"`{name}` is not JSON")
+
+
+_strict: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+# ---------------------------------------------------------------- answer
+
+_RETRIED: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
+_STOP_REASONS: Final[dict[Json, StopReason]] = {
+    "refusal": "refusal",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "tool_use": "tool_use",
+    "pause_turn": "pause",
+}
+_USAGE: Final = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cache_read_input_tokens": "cached_tokens",
+    "cache_creation_input_tokens": "cache_write_tokens",
+}
+
+
+def decoder() -> Decoder:
+    return Decoder()
+
+
+@dataclass(slots=True)
+class _Block:
+    """A content block while it comes in. `text` is also the argument text of a call."""
+
+    type: str
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    replay: dict[str, Json] = field(default_factory=dict)
+    open: bool = True
+
+    def part(self) -> Part | None:
+        """What the block is in the answer, if it is anything."""
+        match self.type:
+            case "text":
+                return Text(clean_text(self.text)) if self.text else None
+            case "tool_use":
+                return self.call()
+            case _:
+                return Reasoning(clean_text(self.text), {"wire": NAME, **self.replay})
+
+    def call(self) -> ToolCall:
+        return ToolCall(self.id, self.name, _canonical(self.text))
+
+
+class Decoder:
+    """Gathers the blocks of one message."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._blocks: dict[int, _Block] = {}
+        self._model = ""
+        self._stop_reason: Json = None
+        self._usage: dict[str, int] = {}
+
+    def feed(self, event: Json) -> list[Delta]:
+        match event:
+            case {"type": "message_start", "message": {} as message}:
+                self._model = _text(message.get("model"))
+                self._count(message.get("usage"))
+            case {"type": "content_block_start", "content_block": {"type": str()} as block}:
+                return self._start(_index(event), block)
+            case {"type": "content_block_delta", "delta": {"type": str()} as delta}:
+                return self._extend(_index(event), delta)
+            case {"type": "content_block_stop"}:
+                return self._stop(_index(event))
+            case {"type": "message_delta", "delta": {} as delta}:
+                self._stop_reason = delta.get("stop_reason") or self._stop_reason
+                self._count(event.get("usage"))
+            case {"type": "message_stop"}:
+                self.complete = True
+                return [delta for index in self._blocks for delta in self._stop(index)]
+            case {"type": "error"}:
+                raise _failure(event.get("error"))
+            case {"type": "message", "content": [*blocks]}:
+                return [delta for step in _as_stream(event, blocks) for delta in self.feed(step)]
+            case {"type": "message_start" | "content_block_start" | "content_block_delta" | "message_delta"}:
+                raise Unreadable(f"a `{event['type']}` event without its content")
+            case {"type": str()}:
+                pass  # `ping`, and what later versions of the API may add
+            case {"error": error} if error:
+                raise _failure(error)
+            case _:
+                raise Unreadable("an event without a type")
+        return []
+
+    def finish(self) -> ChatResponse:
+        if not self.complete:
+            raise Truncated("the answer broke off before its end", retryable=True)
+        parts = (block.part() for block in self._blocks.values())
+        return ChatResponse(
+            message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
+            stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
+            model=self._model,
+            usage=_usage(self._usage),
+        )
+
+    def _start(self, index: int, start: dict[str, Json]) -> list[Delta]:
+        if index in self._blocks:
+            return []
+        match start["type"]:
+            case "text":
+                text = _text(start.get("text"))
+                self._blocks[index] = _Block("text", text)
+                return [TextDelta(text, index)] if text else []
+            case "thinking":
+                text, signature = _text(start.get("thinking")), _text(start.get("signature"))
+                replay = {"signature": signature} if signature else {}
+                self._blocks[index] = _Block("thinking", text, replay=replay)
+                return [ThinkingDelta(text, index)] if text else []
+            case "redacted_thinking":
+                self._blocks[index] = _Block("thinking", replay={"data": _text(start.get("data"))})
+            case "tool_use":
+                id = _text(start.get("id")) or f"call_{index}"
+                call = self._blocks[index] = _Block("tool_use", id=id, name=_text(start.get("name")))
+                deltas: list[Delta] = [ToolStart(call.id, call.name, index)]
+                if arguments := start.get("input"):
+                    call.text = json.dumps(arguments, ensure_ascii=False)
+                    deltas.append(ToolInput(call.text, call.id, call.name, index))
+                return deltas
+        return []
+
+    def _extend(self, index: int, delta: dict[str, Json]) -> list[Delta]:
+        block = self._blocks.get(index)
+        kind = block.type if block is not None and block.open else ""
+        match delta["type"], kind:
+            case "text_delta", "text":
+                fragment = self._append(index, delta.get("text"))
+                return [TextDelta(fragment, index)] if fragment else []
+            case "thinking_delta", "thinking":
+                fragment = self._append(index, delta.get("thinking"))
+                return [ThinkingDelta(fragment, index)] if fragment else []
+            case "signature_delta", "thinking":
+                replay = self._blocks[index].replay
+                replay["signature"] = replay.get("signature", "") + _text(delta.get("signature"))
+            case "input_json_delta", "tool_use":
+                fragment = self._append(index, delta.get("partial_json"))
+                call = self._blocks[index]
+                return [ToolInput(fragment, call.id, call.name, index)] if fragment else []
+            case (("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta"), _):
+                pass  # a fragment of a block that is none of ours
+            case name, _:
+                more = {key: value for key, value in delta.items() if key != "type"}
+                return [CustomDelta(name, _only_text(more), index)]
+        return []
+
+    def _append(self, index: int, fragment: Json) -> str:
+        text = _text(fragment)
+        self._blocks[index].text += text
+        return text
+
+    def _stop(self, index: int) -> list[Delta]:
+        block = self._blocks.get(index)
+        if block is None or not block.open:
+            return []
+        block.open = False
+        return [ToolReady(block.call())] if block.type == "tool_use" else []
+
+    def _count(self, usage: Json) -> None:
+        """Fields that are present replace what was known."""
+        if isinstance(usage, dict):
+            for theirs, ours in _USAGE.items():
+                if isinstance(number := usage.get(theirs), (int, float)):
+                    self._usage[ours] = int(number)
+
+
+def _as_stream(message: dict[str, Json], blocks: Sequence[Json]) -> Iterator[dict[str, Json]]:
+    """The events that a message would have come in, had it been streamed."""
+    yield {"type": "message_start", "message": message}
+    for index, block in enumerate(blocks):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        yield {"type": "content_block_stop", "index": index}
+    yield {"type": "message_delta", "delta": {"stop_reason": message.get("stop_reason")}}
+    yield {"type": "message_stop"}
+
+
+def _failure(error: Json) -> ProviderError:
+    kind = error.get("type") if isinstance(error, dict) else None
+    return faults.from_event(error, retryable=kind in _RETRIED)
+
+
+def _usage(known: dict[str, int]) -> Usage | None:
+    if not any(known.values()):
+        return None
+    read = [known[name] for name in ("input_tokens", "cached_tokens", "cache_write_tokens") if name in known]
+    return Usage(**known, prompt_tokens=sum(read) if read else None)
+
+
+def _canonical(arguments: str) -> str:
+    """Argument text that is JSON in its compact form, so that a streamed call equals an unstreamed one."""
+    if conversation.is_blank(arguments):
+        return "{}"
+    try:
+        value = _strict.decode(arguments)
+        return clean_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    except (ValueError, RecursionError):
+        return clean_text(arguments)
+
+
+def _index(event: dict[str, Json]) -> int:
+    index = event.get("index", 0)
+    if not isinstance(index, int):
+        raise Unreadable("the index of a block is no number")
+    return index
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _only_text(fields: dict[str, Json]) -> str:
+    """The one field of a fragment if it is text, else all of them as JSON."""
+    values = list(fields.values())
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
