@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -71,8 +70,9 @@ def _for_people(session: Session, problem: Problem, address: str = "") -> str:
     """One problem as people read it: place and message, the line with a caret, what to do."""
     colour = "yellow" if problem.severity == "warning" else "red"
     lines = [f"{_painted(session, f'{problem.severity}:', colour)} {_safe(session, str(problem))}"]
-    lines += _excerpt(session, problem)
-    if address:
+    if not address:
+        lines += _excerpt(session, problem)
+    else:
         flow = address.replace("[", ".").partition(".")[0]
         lines.append(f"  in flow `{flow}`, at {address}")
     if problem.hint:
@@ -99,16 +99,11 @@ def _excerpt(session: Session, problem: Problem) -> list[str]:
 
 
 def _source_line(file: str, number: int) -> str:
-    lines = _lines(file)
-    return lines[number - 1] if 0 < number <= len(lines) else ""
-
-
-@lru_cache(maxsize=8)
-def _lines(file: str) -> list[str]:
     try:
-        return Path(file).read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        lines = Path(file).read_text(encoding="utf-8-sig", errors="replace").split("\n")
     except (OSError, ValueError):
-        return []
+        return ""
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def _window(text: str, column: int) -> tuple[str, int]:

@@ -47,10 +47,44 @@ def octo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Octo:
     ) -> Outcome:
         out, err = Screen("out" in terminal), Screen("err" in terminal)
         with _standard_input(tmp_path, stdin), redirect_stdout(out), redirect_stderr(err):
-            status = main(args, environ={"NO_COLOR": "1"} if environ is None else environ)
+            status = main(args, environ={"NO_COLOR": "1"} | dict(environ or {}))
         return Outcome(out.getvalue(), re.sub(r"(?m)^time=\S+Z ", "", err.getvalue()), status)
 
     return run
+
+
+PLUGIN = """
+import asyncio
+from octo import Block, Duration, Message, OctoError, Run
+
+class Wait(Block, type="test-wait"):
+    for_: Duration
+
+    async def execute(self, message: Message, run: Run) -> Message:
+        print("waiting", flush=True)
+        try:
+            await asyncio.sleep(self.for_.seconds)
+        finally:
+            print("left", flush=True)
+        return message
+
+class Crash(Block, type="test-crash"):
+    async def execute(self, message: Message, run: Run) -> Message:
+        raise KeyError(run.environment["API_KEY"])
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    """A directory to put on the path: a distribution that offers the blocks `test-wait` and `test-crash`."""
+    folder = tmp_path / "plugin"
+    facts = folder / "waiting-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (folder / "waiting.py").write_text(PLUGIN, encoding="utf-8")
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: waiting\nVersion: 1.0\n", encoding="utf-8")
+    points = "[octo.blocks]\ntest-wait = waiting:Wait\ntest-crash = waiting:Crash\n"
+    (facts / "entry_points.txt").write_text(points, encoding="utf-8")
+    return folder
 
 
 @contextmanager

@@ -1,0 +1,65 @@
+"""octo_cli/commands/expr.py: one expression, one JSON document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "stdout"),
+    [
+        (["body.a.map(x, x * 2)", "--data", '{"a":[1,2.5]}'], "", '{"ok":true,"result":[2,5]}'),
+        (["body.n + 1"], '{"n": 2}', '{"ok":true,"result":3}'),
+        (["body"], "", '{"ok":true,"result":null}'),
+        (["vars.x + env.Y", "--vars", '{"x":"a"}', "--env", '{"Y":"b"}'], "", '{"ok":true,"result":"ab"}'),
+        (["size(eventID)"], "", '{"ok":true,"result":32}'),
+        (["correlationID"], "", '{"ok":true,"result":""}'),
+        (["now > timestamp('2020-01-01T00:00:00Z')"], "", '{"ok":true,"result":true}'),
+        (["body.a", "--data", "{}"], "", '{"ok":false,"result":null,"error":"evaluate expression: no such key: a"}'),
+        (
+            ["hello"],
+            "",
+            '{"ok":false,"result":null,"error":"compile expression \\"hello\\": undeclared reference to \'hello\'"}',
+        ),
+        (["--expr", "1 + 1"], "", '{"ok":true,"result":2}'),
+    ],
+    ids=["data", "pipe", "nothing", "vars and env", "event id", "correlation id", "now", "fails", "no name", "option"],
+)
+def test_the_answer_is_one_document(octo: Any, args: list[str], stdin: str, stdout: str) -> None:
+    assert octo("expr", *args, stdin=stdin) == (f"{stdout}\n", "", 0)
+    assert octo("eval", *args, stdin=stdin) == (f"{stdout}\n", "", 0)
+
+
+@pytest.mark.parametrize("args", [[], ["1", "--expr", "2"]], ids=["none", "two"])
+def test_one_expression_must_be_given(octo: Any, args: list[str]) -> None:
+    outcome = octo("expr", *args, terminal="err")
+
+    assert outcome == (
+        "",
+        "error: `octo expr` takes one expression\nhint: for example `octo expr 'body.n + 1' --data '{\"n\": 2}'`\n",
+        2,
+    )
+
+
+def test_env_must_be_an_object(octo: Any) -> None:
+    outcome = octo("expr", "1", "--env", "7", terminal="err")
+
+    assert outcome == (
+        "",
+        "error: parse --env JSON: expected an object, found a number\nhint: for example '{\"a\": 1}'\n",
+        2,
+    )
+
+
+def test_a_person_sees_where_the_fault_lies(octo: Any) -> None:
+    outcome = octo("expr", "[1, bdy.x]", terminal="out err")
+
+    assert outcome.stderr == (
+        "error: undeclared reference to 'bdy'\n      | [1, bdy.x]\n      |     ^^^\nhint: did you mean `body`?\n"
+    )
+    assert outcome.stdout == (
+        '{\n  "ok": false,\n  "result": null,\n'
+        '  "error": "compile expression \\"[1, bdy.x]\\": undeclared reference to \'bdy\'"\n}\n'
+    )

@@ -1,0 +1,193 @@
+"""octo_cli/commands/invoke.py: one call of one flow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONFIG = """\
+env:
+  - name: API_KEY
+    default: none
+flows:
+  - name: double
+    process:
+      - type: set-variable
+        settings: { name: seen, value: 'true' }
+      - type: set-payload
+        settings: { value: '{"n": body.n * 2}' }
+  - name: recovered
+    process:
+      - type: set-payload
+        name: price
+        settings: { value: 'body.qty' }
+    error:
+      - type: set-payload
+        settings: { value: '"sorry"' }
+  - name: fails
+    process:
+      - type: set-payload
+        name: price
+        settings: { value: 'body.qty' }
+  - name: tells
+    process:
+      - type: log
+        settings: { message: '"key " + env.API_KEY' }
+      - type: set-payload
+        settings: { value: '{"key": env.API_KEY, "text": "<" + env.API_KEY + ">"}' }
+  - name: empty
+"""
+
+
+@pytest.fixture
+def invoke(octo: Any, tmp_path: Path) -> Any:
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+
+    def call(flow: str, *args: str, **more: Any) -> Any:
+        return octo("invoke", "--config", "app.yaml", "--flow", flow, *args, **more)
+
+    return call
+
+
+def without_id(text: str) -> str:
+    return re.sub(r'"event_id": ?"[0-9a-f]{32}"', '"event_id":"…"', text)
+
+
+def test_the_message_is_printed_on_one_line(invoke: Any) -> None:
+    stdout, stderr, status = invoke("double", "--data", '{"n": 4}')
+
+    assert without_id(stdout) == '{"event_id":"…","variables":{"seen":true},"body":{"n":8}}\n'
+    assert (stderr, status) == ("", 0)
+
+
+def test_on_a_terminal_it_is_laid_out(invoke: Any) -> None:
+    stdout, stderr, status = invoke("double", "--data", '{"n": 4}', terminal="out err")
+
+    assert without_id(stdout) == (
+        '{\n  "event_id":"…",\n  "variables": {\n    "seen": true\n  },\n  "body": {\n    "n": 8\n  }\n}\n'
+    )
+    assert (stderr, status) == ("", 0)
+
+
+def test_variables_are_given_and_may_be_replaced(invoke: Any) -> None:
+    stdout, _, _ = invoke("double", "--data", '{"n": 4}', "--vars", '{"seen": 1, "more": [2]}')
+
+    assert without_id(stdout) == '{"event_id":"…","variables":{"more":[2],"seen":true},"body":{"n":8}}\n'
+
+
+def test_a_null_body_is_left_out(invoke: Any) -> None:
+    assert without_id(invoke("empty").stdout) == '{"event_id":"…"}\n'
+
+
+def test_a_recovered_failure_is_no_failure(invoke: Any) -> None:
+    stdout, stderr, status = invoke("recovered", "--data", "{}")
+
+    assert without_id(stdout) == (
+        '{"event_id":"…","variables":{"error":{"block":"price","flow":"recovered","message":'
+        '"block \\"price\\": set-payload value: evaluate expression: no such key: qty"}},"body":"sorry"}\n'
+    )
+    assert (stderr, status) == ("", 0)
+
+
+def test_a_failure_ends_with_1_and_names_the_block(invoke: Any) -> None:
+    text = 'block "price": set-payload value: evaluate expression: no such key: qty'
+    quoted = text.replace('"', '\\"')
+
+    assert invoke("fails", "--data", "{}", terminal="err") == (
+        "",
+        f"error: app.yaml:21:9: {text}\n"
+        "  in flow `fails`, at fails.price\n"
+        "hint: `handle-errors` or the flow's `error:` chain can recover from this\n",
+        1,
+    )
+    assert invoke("fails", "--data", "{}") == (
+        "",
+        f'level=ERROR msg="cli stopped with error" error="{quoted}" file=app.yaml line=21 column=9 '
+        "address=fails.price "
+        'hint="`handle-errors` or the flow\'s `error:` chain can recover from this"\n',
+        1,
+    )
+
+
+def test_an_unknown_flow_ends_with_2_and_a_near_miss(invoke: Any) -> None:
+    assert invoke("dubble", terminal="err") == (
+        "",
+        'error: flow "dubble" is not registered\nhint: did you mean `double`?\n',
+        2,
+    )
+
+
+def test_a_config_that_cannot_be_loaded_ends_with_2(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text("flows:\n  - nam: x\n", encoding="utf-8")
+
+    assert octo("invoke", "--config", "app.yaml", "--flow", "x", terminal="err") == (
+        "",
+        'error: app.yaml:2:5: unknown field "nam" in an entry of `flows`\n'
+        "    2 |   - nam: x\n"
+        "      |     ^^^\n"
+        "hint: did you mean `name`?\n",
+        2,
+    )
+
+
+def test_secrets_are_masked_in_everything_that_is_printed(invoke: Any) -> None:
+    stdout, stderr, status = invoke("tells", environ={"API_KEY": "s3cret-value"})
+
+    assert without_id(stdout) == '{"event_id":"…","body":{"key":"***","text":"\\u003c***\\u003e"}}\n'
+    assert re.sub("[0-9a-f]{32}", "…", stderr) == 'level=INFO msg="key ***" event_id=…\n'
+    assert status == 0
+
+
+def test_the_process_log_can_be_made_quiet(invoke: Any) -> None:
+    assert invoke("tells", environ={"LOG_LEVEL": "error"}).stderr == ""
+
+
+@pytest.mark.parametrize("text", ["soon", "3", "-1s"])
+def test_a_time_limit_is_a_duration(invoke: Any, text: str) -> None:
+    assert invoke("double", f"--timeout={text}", terminal="err") == (
+        "",
+        f"error: `--timeout`: expected a duration, found `{text}`\nhint: for example `30s`, `250ms` or `1m30s`\n",
+        2,
+    )
+
+
+def test_a_call_that_takes_too_long_ends_with_1(
+    octo: Any, tmp_path: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(plugin)
+    (tmp_path / "slow.yaml").write_text(
+        "flows:\n  - name: slow\n    process:\n      - type: test-wait\n        for: 30s\n", encoding="utf-8"
+    )
+
+    outcome = octo("invoke", "--config", "slow.yaml", "--flow", "slow", "--timeout", "20ms", terminal="err")
+
+    assert outcome == ("waiting\nleft\n", 'error: call flow "slow": context deadline exceeded\n', 1)
+
+
+def test_a_bug_is_one_line_and_a_report_without_secrets(
+    octo: Any, tmp_path: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(plugin)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "bug.yaml").write_text(
+        "env: [{name: API_KEY}]\nflows:\n  - name: bug\n    process: [{type: test-crash}]\n", encoding="utf-8"
+    )
+
+    outcome = octo(
+        "invoke", "--config", "bug.yaml", "--flow", "bug", environ={"API_KEY": "s3cret-value"}, terminal="err"
+    )
+
+    [report] = tmp_path.glob("octo-crash-*.txt")
+    text = report.read_text(encoding="utf-8")
+    assert outcome == (
+        "",
+        "error: octo has a bug: KeyError: '***'\n"
+        f"hint: attach `{report}` to a bug report; known secrets are masked, but read it before you send it\n",
+        1,
+    )
+    assert "command line: octo invoke --config bug.yaml --flow bug\n" in text
+    assert "raise KeyError" in text
+    assert "s3cret" not in text

@@ -1,0 +1,140 @@
+"""octo_cli/commands/validate.py: every problem of a config, and what a block came out as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOOD = """\
+processors:
+  - name: stamp
+    type: set-variable
+    settings: { name: stage, value: '"start"' }
+flows:
+  - name: relay
+    process:
+      - ref: stamp
+        settings: { value: '"end"' }
+      - type: log
+        message: 'body'
+"""
+BAD = """\
+flows:
+  - name: relay
+    process:
+      - type: set-paylod
+        settings: { value: 'body' }
+      - type: set-payload
+        settings: { value: 'bdy.x' }
+"""
+
+
+@pytest.fixture
+def validate(octo: Any, tmp_path: Path) -> Any:
+    def call(text: str, *args: str, **more: Any) -> Any:
+        (tmp_path / "app.yaml").write_text(text, encoding="utf-8")
+        return octo("validate", "--config", "app.yaml", *args, **more)
+
+    return call
+
+
+def test_a_valid_config_is_said_to_be_valid(validate: Any) -> None:
+    assert validate(GOOD, terminal="out err") == ("app.yaml is valid: 1 flow, 0 connectors, 2 blocks\n", "", 0)
+    assert validate(GOOD) == ('{"ok":true,"flows":1,"connectors":0,"blocks":2,"problems":[]}\n', "", 0)
+
+
+def test_all_problems_are_shown_each_with_its_line(validate: Any) -> None:
+    assert validate(BAD, terminal="out err") == (
+        "",
+        'error: app.yaml:4:15: block "set-paylod" not registered\n'
+        "    4 |       - type: set-paylod\n"
+        "      |               ^^^^^^^^^^\n"
+        "hint: did you mean `set-payload`?\n"
+        "\n"
+        "error: app.yaml:7:29: compile expression \"bdy.x\": undeclared reference to 'bdy'\n"
+        "    7 |         settings: { value: 'bdy.x' }\n"
+        "      |                             ^^^\n"
+        "hint: did you mean `body`?\n",
+        2,
+    )
+
+
+def test_in_a_pipe_each_problem_is_a_record(validate: Any) -> None:
+    assert validate(BAD) == (
+        "",
+        'level=ERROR msg="config problem" error="block \\"set-paylod\\" not registered" '
+        'file=app.yaml line=4 column=15 hint="did you mean `set-payload`?"\n'
+        'level=ERROR msg="config problem" error="compile expression \\"bdy.x\\": undeclared reference to \'bdy\'" '
+        'file=app.yaml line=7 column=29 hint="did you mean `body`?"\n'
+        'level=ERROR msg="cli stopped with error" error="app.yaml:4:15: block \\"set-paylod\\" not registered\\n'
+        'app.yaml:7:29: compile expression \\"bdy.x\\": undeclared reference to \'bdy\'" '
+        'file=app.yaml line=4 column=15 hint="did you mean `set-payload`?"\n',
+        2,
+    )
+
+
+def test_json_holds_the_problems(validate: Any) -> None:
+    outcome = validate(BAD, "--json", terminal="out err")
+
+    assert outcome.stdout == (
+        '{"ok":false,"problems":['
+        '{"column":15,"file":"app.yaml","hint":"did you mean `set-payload`?","line":4,'
+        '"message":"block \\"set-paylod\\" not registered","severity":"error"},'
+        '{"column":29,"file":"app.yaml","hint":"did you mean `body`?","line":7,'
+        '"message":"compile expression \\"bdy.x\\": undeclared reference to \'bdy\'","severity":"error"}]}\n'
+    )
+    assert outcome.status == 2
+
+
+WARNED = "flows: [{name: relay}]\n---\nmore: 1\n"
+
+
+def test_a_warning_does_not_fail(validate: Any) -> None:
+    stdout, stderr, status = validate(WARNED, terminal="out err")
+
+    assert stdout == "app.yaml is valid: 1 flow, 0 connectors, 0 blocks\n"
+    assert stderr.startswith("warning: app.yaml:2:1: ")
+    assert status == 0
+
+
+def test_under_strict_a_warning_is_a_problem(validate: Any) -> None:
+    stdout, stderr, status = validate(WARNED, "--strict", terminal="out err")
+
+    assert stdout == ""
+    assert stderr.startswith("error: app.yaml:2:1: ")
+    assert status == 2
+
+
+def test_explain_says_what_a_block_came_out_as(validate: Any) -> None:
+    assert validate(GOOD, "--explain", "relay.stamp", terminal="out err") == (
+        "address: relay.stamp\n"
+        "type: set-variable\n"
+        "name: set-variable\n"
+        "from: app.yaml:8:9\n"
+        "settings:\n"
+        '  name: "stage"  # app.yaml:4:23\n'
+        '  value: "\\"end\\""  # app.yaml:9:28\n',
+        "",
+        0,
+    )
+    assert validate(GOOD, "--explain", "relay.stamp", "--json", terminal="out err").stdout == (
+        '{"address":"relay.stamp","type":"set-variable","name":"set-variable","from":"app.yaml:8:9","settings":'
+        '{"name":{"from":"app.yaml:4:23","value":"stage"},"value":{"from":"app.yaml:9:28","value":"\\"end\\""}}}\n'
+    )
+
+
+def test_explain_names_what_exists_when_the_address_is_wrong(validate: Any) -> None:
+    assert validate(GOOD, "--explain", "relay.stmp", terminal="err") == (
+        "",
+        'error: no block "stmp" in that chain (blocks: stamp, log)\nhint: did you mean `stamp`?\n',
+        2,
+    )
+
+
+def test_a_config_that_does_not_exist_is_a_problem(octo: Any) -> None:
+    stdout, stderr, status = octo("validate", "--config", "none.yaml")
+
+    assert (stdout, status) == ("", 2)
+    assert "none.yaml" in stderr

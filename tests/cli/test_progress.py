@@ -1,0 +1,122 @@
+"""octo_cli/progress.py: what agents do, live and as records."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from octo.errors import ProviderError
+from octo.llm.chat import Usage
+from octo.observe import (
+    AgentEnded,
+    AgentStarted,
+    DefaultPathTaken,
+    Event,
+    LogLine,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+)
+from octo_cli.progress import FlowLog, Progress
+from octo_cli.session import Session
+
+PLACE = ("desk.agent", "e1")
+RUN: list[Event] = [
+    AgentStarted(*PLACE, connector="m", max_iterations=5),
+    TurnStarted(*PLACE, iteration=1),
+    TurnEnded(
+        *PLACE,
+        iteration=1,
+        seconds=0.25,
+        model="small",
+        stop_reason="tool_use",
+        tool_calls=1,
+        usage=Usage(prompt_tokens=1200, output_tokens=30),
+    ),
+    ToolCalled(*PLACE, iteration=1, tool="look", call_id="c1", arguments='{"q":\n "\x1b[31mred"}'),
+    ToolReturned(*PLACE, iteration=1, tool="look", call_id="c1", text="x" * 100, is_error=True, seconds=1.5),
+    TurnStarted(*PLACE, iteration=2),
+    TurnEnded(
+        *PLACE,
+        iteration=2,
+        seconds=0.5,
+        model="small",
+        stop_reason="end_turn",
+        usage=Usage(prompt_tokens=1300, output_tokens=20),
+    ),
+    AgentEnded(*PLACE, turns=2, tool_calls=1, seconds=2.3, usage=None),
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def told(stream: io.StringIO, events: list[Event], *, verbose: bool) -> str:
+    progress = Progress(Session({"NO_COLOR": "1"}, out=io.StringIO(), err=stream, verbose=verbose))
+    for event in events:
+        progress.notify(event)
+    progress.close()
+    return stream.getvalue()
+
+
+def test_a_pipe_stays_quiet() -> None:
+    assert told(io.StringIO(), RUN, verbose=False) == ""
+
+
+def test_each_turn_and_tool_is_a_record_when_asked_for() -> None:
+    assert re.sub(r"time=\S+ ", "", told(io.StringIO(), RUN, verbose=True)) == (
+        'level=INFO msg="model turn" at=desk.agent turn=1 model=small stop=tool_use toolCalls=1 '
+        "tokensRead=1200 tokensWritten=30 seconds=0.25\n"
+        'level=INFO msg="tool called" at=desk.agent turn=1 tool=look arguments="{\\"q\\": \\"\\u001b[31mred\\"}"\n'
+        f'level=INFO msg="tool failed" at=desk.agent turn=1 tool=look result={"x" * 79}… seconds=1.5\n'
+        'level=INFO msg="model turn" at=desk.agent turn=2 model=small stop=end_turn toolCalls=0 '
+        "tokensRead=1300 tokensWritten=20 seconds=0.5\n"
+    )
+
+
+def test_a_failed_turn_and_the_default_path_are_told() -> None:
+    events: list[Event] = [
+        TurnEnded(*PLACE, iteration=1, seconds=1.0, error=ProviderError("overloaded")),
+        DefaultPathTaken(*PLACE, iteration=1, reason="model failed"),
+    ]
+
+    assert re.sub(r"time=\S+ ", "", told(io.StringIO(), events, verbose=True)) == (
+        'level=INFO msg="model turn failed" at=desk.agent turn=1 toolCalls=0 seconds=1 error="overloaded"\n'
+        'level=INFO msg="default path taken" at=desk.agent reason="model failed"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        (RUN, "2 turns, 1 tool call, 2,500 tokens read and 50 tokens written, 0.0 s"),
+        ([RUN[0], TurnEnded(*PLACE, iteration=1, seconds=1.0)], "1 turn, 0 tool calls, tokens unknown, 0.0 s"),
+        (
+            [
+                *RUN[:3],
+                TurnEnded(*PLACE, iteration=2, seconds=1.0),
+                DefaultPathTaken(*PLACE, iteration=2, reason="why"),
+            ],
+            "2 turns, 0 tool calls, at least 1,200 tokens read and 30 tokens written, 0.0 s, default path: why",
+        ),
+    ],
+    ids=["a run", "nobody counts", "one turn is not counted"],
+)
+def test_one_line_sums_up_on_a_terminal(events: list[Event], line: str) -> None:
+    assert told(Terminal(), events, verbose=False).splitlines()[-1].rpartition("\x1b[2K")[2] == line
+
+
+def test_a_run_without_agents_shows_nothing_on_a_terminal() -> None:
+    assert told(Terminal(), [], verbose=False) == ""
+
+
+def test_what_a_flow_logs_is_written_to_the_process_log() -> None:
+    stream = io.StringIO()
+    FlowLog(Session({}, err=stream)).notify(LogLine("", "", "warn", "look", {"n": 1.0}))
+
+    assert re.sub(r"time=\S+ ", "", stream.getvalue()) == 'level=WARN msg="look" n=1\n'
