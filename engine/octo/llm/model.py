@@ -63,5 +63,6 @@ class HttpModel:
             return await self._transport.send(call, provider.wire.decoder, on_delta)
         except ProviderError as error:
             error.message = f"{provider.connector} {'stream' if stream else 'complete'}: {error.message}"
+            error.args = (error.message,)
             error.provider = provider.id
             raise

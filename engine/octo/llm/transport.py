@@ -90,6 +90,7 @@ class Transport:
                 return await self._exchange(call, decoder(), on_delta)
             except ProviderError as error:
                 error.message = self._mask(error.message)
+                error.args = (error.message,)
                 wait = self._wait(error, attempt)
                 if not error.retryable or attempt > MAX_RETRIES or wait > LONGEST_WAIT:
                     raise

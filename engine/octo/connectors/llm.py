@@ -1,0 +1,146 @@
+"""LLM providers behind HTTP APIs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from octo.connector import Connector
+from octo.errors import ConnectorError
+from octo.fields import Bool, Int, LooseText, Refusals, Text, one_of, refusal
+from octo.llm.credentials import Credentials, header_list, url_fault
+from octo.llm.model import HttpModel
+from octo.llm.providers import PROVIDERS
+from octo.llm.transport import Transport
+from octo.llm.wire import Endpoint
+from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.runtime import Runtime
+
+_UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What no value of a header may hold."""
+_SMALLEST_BUDGET = 1024
+
+
+class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
+    """Claude models through Anthropic's Messages API, or any server that speaks it."""
+
+    spellings = {"base_url": "baseURL", "api_key": "apiKey"}
+
+    api_key: Text
+    """API key; write `${NAME}` and declare the variable under `env`."""
+
+    model: Text = "claude-sonnet-4-6"
+    """Model id, passed on as it is; blocks and agents may name another one."""
+
+    max_tokens: Int = 4096
+    """The most tokens of one answer, thinking included. 0 or less means 4096; an agent's own value wins."""
+
+    base_url: Text = Field("", alias="baseURL")
+    """Address of the API, with or without `/v1`. Without it `ANTHROPIC_BASE_URL` counts, then Anthropic's own."""
+
+    thinking: Annotated[Literal["off", "adaptive", "budgeted"], one_of("off", "adaptive", "budgeted")] = "off"
+    """Whether the model thinks before it answers: as much as it finds right, or within `thinkingBudget`."""
+
+    thinking_budget: Int | None = None
+    """Tokens for thinking when it is `budgeted`: at least 1024 and less than `maxTokens`."""
+
+    prompt_cache: Annotated[Literal["auto", "on", "off"], one_of("auto", "on", "off")] = "auto"
+    """Whether prompts are marked for caching; `auto` does it for agents with tools or memory."""
+
+    enable_1m_context: Bool = False
+    """Ask for the context window of one million tokens, where the model has it."""
+
+    user: LooseText = ""
+    """An id of the end user, which Anthropic is told of."""
+
+    headers: dict[str, LooseText] = Field(default_factory=dict)
+    """Further HTTP headers; one that is sent anyway is replaced, and `authorization` replaces the key."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, data: Json) -> Json:
+        """Empty text counts as not given; a key that is empty has an error text of its own."""
+        if not isinstance(data, dict):
+            return data
+        return {
+            key: value
+            for key, value in data.items()
+            if key in {"apiKey", "api_key"} or not (isinstance(value, str) and not value.strip())
+        }
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refusals = Refusals()
+        if self.thinking == "budgeted":
+            self._check_budget(refusals)
+        if _UNSENDABLE.search(self.api_key.strip()):
+            refusals.add("the key holds a line break or another control character", "apiKey")
+        if self.base_url and (fault := url_fault(self.base_url.strip())):
+            refusals.add(f"expected a URL, found `{self.base_url}`: {fault}", "baseURL")
+        for name, value in self.headers.items():
+            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+                refusals.add(f"`{name}` is not the name of an HTTP header", "headers", name, at="key")
+            if _UNSENDABLE.search(value.strip()):
+                refusals.add("the value holds a line break or another control character", "headers", name)
+        refusals.raise_if_any()
+        return self
+
+    def _check_budget(self, refusals: Refusals) -> None:
+        budget, cap = self.thinking_budget, self._cap()
+        if budget is None:
+            refusals.add("`thinking: budgeted` requires `thinkingBudget`", "thinking")
+        elif not _SMALLEST_BUDGET <= budget < cap:
+            refusals.add(
+                f"expected at least {_SMALLEST_BUDGET} and less than `maxTokens`, which is {cap}; found {budget}",
+                "thinkingBudget",
+            )
+
+    def named(self, instance: str) -> None:
+        super().named(instance)
+        if not self.api_key.strip():
+            raise refusal(
+                f'connector "{instance}" ({self.type}): apiKey is empty',
+                "declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
+                at="settings",
+            )
+
+    @asynccontextmanager
+    async def open(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
+        environ = runtime.config.environ
+        endpoint = self.endpoint(environ)
+        async with Transport(environ, mask=endpoint.credentials.mask) as transport:
+            yield HttpModel(endpoint, transport)
+
+    def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
+        """What calls are built from. Raises ConnectorError when the environment redirects them to no URL."""
+        provider = PROVIDERS["anthropic"]
+        redirected = environ.get(provider.base_url_variable, "").strip()
+        base_url = self.base_url.strip() or redirected or provider.base_url
+        if fault := url_fault(base_url):
+            raise ConnectorError(f"{provider.base_url_variable} is `{base_url}`, which is no URL: {fault}")
+        return Endpoint(
+            Credentials(
+                provider.id,
+                base_url,
+                provider.key_header,
+                api_key=self.api_key.strip(),
+                user=self.user.strip(),
+                enable_1m_context=self.enable_1m_context,
+                shared_headers=header_list(environ.get("OCTO_AI_HTTP_HEADERS", "")),
+                custom_headers=tuple((name, value.strip()) for name, value in self.headers.items() if value.strip()),
+            ),
+            model=self.model.strip(),
+            max_tokens=self._cap(),
+            thinking=self.thinking,
+            thinking_budget=self.thinking_budget,
+            prompt_cache=self.prompt_cache,
+        )
+
+    def _cap(self) -> int:
+        return self.max_tokens if self.max_tokens > 0 else 4096
