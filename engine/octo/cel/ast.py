@@ -131,19 +131,7 @@ class Comprehension(NamedTuple):
 
 
 Node: TypeAlias = (
-    Literal
-    | Name
-    | Select
-    | Has
-    | Index
-    | ListOf
-    | MapOf
-    | Unary
-    | Binary
-    | Logic
-    | Condition
-    | Call
-    | Comprehension
+    Literal | Name | Select | Has | Index | ListOf | MapOf | Unary | Binary | Logic | Condition | Call | Comprehension
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 
 from octo.cel.values import (
@@ -21,9 +22,10 @@ from octo.cel.values import (
     kind_of,
     map_key,
     plain,
+    text_of,
 )
 
-_ORDERED = frozenset({str, bytes, bool, Duration, Timestamp})
+_ORDERED = frozenset({str, bytes, bool, Duration, Timestamp}) | NUMBERS
 
 
 def add(left: Value, right: Value) -> Value:
@@ -141,32 +143,28 @@ def _uint(number: int) -> UInt:
     raise Failure("unsigned integer overflow")
 
 
-def less(left: Value, right: Value) -> bool:
-    kind = type(left)
-    if kind in NUMBERS and type(right) in NUMBERS or kind is type(right) and kind in _ORDERED:
-        return bool(left < right)
-    return bool(_retry(less, "<", left, right))
+def _comparison(sign: str, compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
+    """An order of values of one kind. Numbers of two kinds are compared as doubles, if one of them is one."""
+
+    def compared(left: Value, right: Value) -> bool:
+        kind = type(left)
+        other = type(right)
+        if kind is other:
+            if kind in _ORDERED:
+                return compare(left, right)
+        elif kind in NUMBERS and other in NUMBERS:
+            if kind is float or other is float:
+                return compare(float(left), float(right))
+            return compare(left, right)
+        return bool(_retry(compared, sign, left, right))
+
+    return compared
 
 
-def less_or_equal(left: Value, right: Value) -> bool:
-    kind = type(left)
-    if kind in NUMBERS and type(right) in NUMBERS or kind is type(right) and kind in _ORDERED:
-        return bool(left <= right)
-    return bool(_retry(less_or_equal, "<=", left, right))
-
-
-def greater(left: Value, right: Value) -> bool:
-    kind = type(left)
-    if kind in NUMBERS and type(right) in NUMBERS or kind is type(right) and kind in _ORDERED:
-        return bool(right < left)
-    return bool(_retry(greater, ">", left, right))
-
-
-def greater_or_equal(left: Value, right: Value) -> bool:
-    kind = type(left)
-    if kind in NUMBERS and type(right) in NUMBERS or kind is type(right) and kind in _ORDERED:
-        return bool(right <= left)
-    return bool(_retry(greater_or_equal, ">=", left, right))
+less = _comparison("<", operator.lt)
+less_or_equal = _comparison("<=", operator.le)
+greater = _comparison(">", lambda left, right: right < left)
+greater_or_equal = _comparison(">=", lambda left, right: right <= left)
 
 
 def not_equal(left: Value, right: Value) -> bool:
@@ -285,8 +283,6 @@ def _place(elements: list[Value], key: Value) -> int:
 
 
 def _shown(key: Value) -> str:
-    from octo.cel.values import text_of
-
     return text_of(key) or ""
 
 

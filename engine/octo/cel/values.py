@@ -190,13 +190,19 @@ def plain(value: Value) -> Value:
     """The value with the exact type of its kind: activations may hold subclasses, tuples, read-only mappings."""
     if type(value) in KINDS:
         return value
-    for exact in (str, int, float, bytes):
-        if isinstance(value, exact):
-            return exact(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, tuple | list):
-        return list(value)
+    match value:
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case bytes():
+            return bytes(value)
+        case Mapping():
+            return dict(value)
+        case tuple() | list():
+            return list(value)
     raise Failure(f"a value of type `{type(value).__name__}` has no kind in expressions")
 
 
@@ -216,7 +222,7 @@ def equal(left: Value, right: Value) -> bool:
         if kind in KINDS:
             return bool(left == right)
     elif kind in NUMBERS and other in NUMBERS:
-        return bool(left == right)
+        return float(left) == float(right) if kind is float or other is float else bool(left == right)
     elif kind in KINDS and other in KINDS:
         return False
     return equal(plain(left), plain(right))

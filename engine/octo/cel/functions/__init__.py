@@ -1,0 +1,188 @@
+"""How a function of expressions is declared, and how it is found by its name.
+
+A function is one decorated Python function: its signature declares which kinds it takes, its docstring is its
+reference text, its file says its subject. Nothing else lists it, and a file is imported only when an expression
+uses a name of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pkgutil import get_data, iter_modules
+from typing import TypeAlias
+
+from octo.cel.values import (
+    KINDS,
+    NUMBERS,
+    Duration,
+    Failure,
+    Kind,
+    Optional,
+    Timestamp,
+    UInt,
+    Value,
+    kind_of,
+    plain,
+)
+
+Number: TypeAlias = int | UInt | float
+Whole: TypeAlias = int
+"""A position or a count. JSON has doubles only, so a double without fraction is taken as well."""
+
+_ACCEPTED: Mapping[str, frozenset[type]] = {
+    "bool": frozenset({bool}),
+    "int": frozenset({int}),
+    "UInt": frozenset({UInt}),
+    "float": frozenset({float}),
+    "Number": NUMBERS,
+    "Whole": NUMBERS,
+    "str": frozenset({str}),
+    "bytes": frozenset({bytes}),
+    "list": frozenset({list}),
+    "dict": frozenset({dict}),
+    "Timestamp": frozenset({Timestamp}),
+    "Duration": frozenset({Duration}),
+    "Optional": frozenset({Optional}),
+    "Kind": frozenset({Kind}),
+    "None": frozenset({type(None)}),
+    "Value": frozenset(KINDS),
+}
+_PARAMETERS_OF_GENERICS = re.compile(r"\[[^\]]*\]+")
+_DECLARATION = re.compile(r"^@function\(((?:\s*\"[\w.]+\",?)+)\s*\)", re.M)
+
+
+class Parameter:
+    """Which kinds one argument may have."""
+
+    __slots__ = ("accepted", "direct", "whole")
+
+    def __init__(self, annotation: str) -> None:
+        names = [name.strip() for name in _PARAMETERS_OF_GENERICS.sub("", annotation).split("|")]
+        self.accepted = frozenset[type]().union(*(_ACCEPTED[name] for name in names))
+        self.whole = "Whole" in names
+        self.direct = frozenset({int}) if self.whole else self.accepted
+        """The kinds that reach the function as they are."""
+
+    def fit(self, value: Value) -> Value:
+        """The argument as the function takes it. Raises TypeError when it takes none of this kind."""
+        value = plain(value)
+        kind = type(value)
+        if kind in self.direct:
+            return value
+        if self.whole and (kind is UInt or (kind is float and value.is_integer())):
+            return int(value)
+        raise TypeError
+
+
+class Function:
+    """One overload of a function. Names with a leading dot are called behind their first argument."""
+
+    __slots__ = ("implementation", "names", "parameters", "required", "rest", "result")
+
+    def __init__(self, names: tuple[str, ...], implementation: Callable[..., Value]) -> None:
+        code = implementation.__code__
+        annotations = implementation.__annotations__
+        count = code.co_argcount
+        variables = code.co_varnames
+        self.names = names
+        self.implementation = implementation
+        self.parameters = tuple(Parameter(annotations[variable]) for variable in variables[:count])
+        self.required = count - len(implementation.__defaults__ or ())
+        self.rest = Parameter(annotations[variables[count]]) if code.co_flags & 0x04 else None
+        self.result = _only_kind(annotations["return"])
+
+    @property
+    def documentation(self) -> str:
+        return self.implementation.__doc__ or ""
+
+    def takes(self, count: int) -> bool:
+        return self.required <= count and (count <= len(self.parameters) or self.rest is not None)
+
+    def accepts(self, kinds: Sequence[Kind | None]) -> bool:
+        """Whether arguments of these kinds may fit; None stands for a kind that is not known yet."""
+        return all(
+            kind is None or any(KINDS[accepted] is kind for accepted in parameter.accepted)
+            for kind, parameter in zip(kinds, self.spread(len(kinds)), strict=True)
+        )
+
+    def fit(self, values: Sequence[Value]) -> list[Value]:
+        """The arguments as the implementation takes them; TypeError when they do not fit."""
+        spread = self.spread(len(values))
+        return [parameter.fit(value) for value, parameter in zip(values, spread, strict=True)]
+
+    def spread(self, count: int) -> list[Parameter]:
+        own = list(self.parameters[:count])
+        return own + [self.rest] * (count - len(own)) if self.rest is not None else own
+
+
+def function(*names: str) -> Callable[[Callable[..., Value]], Function]:
+    """Declare a function of expressions: `"name"` is called `name(x)`, `".name"` is called `x.name()`."""
+
+    def declare(implementation: Callable[..., Value]) -> Function:
+        return Function(names, implementation)
+
+    return declare
+
+
+def _only_kind(annotation: str) -> Kind | None:
+    names = _PARAMETERS_OF_GENERICS.sub("", annotation)
+    accepted = _ACCEPTED.get(names, frozenset())
+    return KINDS[next(iter(accepted))] if len(accepted) == 1 else None
+
+
+@cache
+def overloads(name: str) -> tuple[Function, ...]:
+    """The overloads of a name, or none. Imports the files that declare them."""
+    modules = (import_module(f"{__name__}.{module}") for module in _declared().get(name, ()))
+    return tuple(
+        member
+        for module in modules
+        for member in vars(module).values()
+        if isinstance(member, Function) and name in member.names
+    )
+
+
+def known() -> Iterable[str]:
+    """All names of functions; those with a leading dot are methods."""
+    return _declared().keys()
+
+
+@cache
+def _declared() -> Mapping[str, list[str]]:
+    """Name of a function -> the files that declare it, read off the sources: far cheaper than importing all."""
+    found: dict[str, list[str]] = {}
+    for module, name in _declarations():
+        files = found.setdefault(name, [])
+        if module not in files:
+            files.append(module)
+    return found
+
+
+def _declarations() -> Iterator[tuple[str, str]]:
+    for module in iter_modules(__path__):
+        source = get_data(__name__, f"{module.name}.py")
+        for match in _DECLARATION.finditer((source or b"").decode()):
+            for name in match[1].split(","):
+                yield module.name, name.strip().strip('"')
+
+
+def call(name: str, candidates: Sequence[Function], values: Sequence[Value]) -> Value:
+    """Call the first overload that takes these values."""
+    for candidate in candidates:
+        try:
+            arguments = candidate.fit(values)
+        except TypeError:
+            continue
+        return candidate.implementation(*arguments)
+    raise Failure(f"no such overload: {signature(name, [kind_of(value) for value in values])}")
+
+
+def signature(name: str, kinds: Sequence[Kind | None]) -> str:
+    """A call as error texts show it: `size(int)`, `string.contains(int)`."""
+    shown = [kind.name if kind else "dyn" for kind in kinds]
+    if name.startswith("."):
+        return f"{shown[0]}{name}({', '.join(shown[1:])})"
+    return f"{name}({', '.join(shown)})"
