@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pydantic import ValidationInfo
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, core_schema
 
-from octo.errors import OctoError, did_you_mean, near
-from octo.fields import LoadContext, Model, Text, refusal
+from octo.errors import OctoError, did_you_mean
+from octo.fields import ECHO, LoadContext, Model, Text, refusal, stray
 from octo.message import Message
 from octo.values import Json, kind_of
 
@@ -146,24 +146,19 @@ def _build(data: Any, info: ValidationInfo) -> Block:
     settings: dict[str, Json] = {}
     if ref is None:
         if given_type is None:
-            raise _without_type(data)
+            raise stray(data, ("type", "ref")) or refusal(
+                "block requires a type or a ref", "for example `type: set-payload`"
+            )
         block_type = given_type
     else:
         block_type, settings = _definition(ref, given_type, context)
     try:
         cls: type[Block] = context.block(block_type)
     except OctoError as error:
-        raise refusal(error.message, error.hint, at="ref" if ref else "type") from error
+        raise (ECHO if ref else refusal(error.message, error.hint, at="type")) from error
     block = cls.model_validate(settings | _fold(data, cls), context=context)
     block.put_at(Place(name=name or "", label=name or block_type, selector=name or ref or block_type))
     return block
-
-
-def _without_type(data: Mapping[str, Json]) -> PydanticCustomError:
-    for key in data:
-        if near(key, ("type", "ref")):
-            return refusal("block requires a type or a ref", did_you_mean(key, ("type", "ref")), at=f"key:{key}")
-    return refusal("block requires a type or a ref", "for example `type: set-payload`")
 
 
 def _word(data: Mapping[str, Any], key: str) -> str | None:
@@ -182,7 +177,7 @@ def _definition(ref: str, given_type: str | None, context: LoadContext) -> tuple
         raise refusal(f'block ref "{ref}" is not a defined processor', hint, at="ref")
     block_type = definition.get("type")
     if not isinstance(block_type, str):
-        raise refusal(f"processor `{ref}` has no type", at="ref")
+        raise ECHO
     if given_type is not None and given_type != block_type:
         raise refusal(f"`{ref}` is a `{block_type}`, not a `{given_type}`", "leave `type` out", at="type")
     settings = definition.get("settings")

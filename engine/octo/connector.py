@@ -10,7 +10,7 @@ from pydantic import ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
 from octo.errors import OctoError, did_you_mean, near
-from octo.fields import LoadContext, Model, Refusals, refusal
+from octo.fields import LoadContext, Model, Refusals, refusal, stray
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def _build(data: Any, info: ValidationInfo) -> Connector:
         raise refusal(f"expected a connector, found {kind_of(data)}", "a connector is `{name, type, settings}`")
     name, type_name = data.get("name"), data.get("type")
     if not isinstance(name, str) or not name:
-        raise refusal("connector requires a name", at="name")
+        raise stray(data, ("name",)) or refusal("connector requires a name", "add `name:`")
     if not isinstance(type_name, str) or not type_name:
-        raise refusal(f'connector "{name}" requires a type', at="type")
+        raise stray(data, ("type",)) or refusal(f'connector "{name}" requires a type', "add `type:`")
     settings = data.get("settings")
     if settings is not None and not isinstance(settings, dict):
         raise refusal(f"expected a mapping under `settings`, found {kind_of(settings)}", at="settings")

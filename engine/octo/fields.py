@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Generic, NoReturn, Protocol, get_args, get_origin
 
@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, Val
 from typing_extensions import TypeVar
 
 from octo import cel
-from octo.errors import ExpressionError, OctoError
+from octo.errors import ExpressionError, OctoError, near
 from octo.values import Json, kind_of
 
 MESSAGE_NAMES: Final = frozenset({"body", "vars", "eventID", "correlationID", "env", "now"})
@@ -62,6 +62,10 @@ def refusal(message: str, hint: str | None = None, *, at: str = "value") -> Pyda
     return PydanticCustomError("refused", "{message}", {"message": message, "hint": hint, "at": at})
 
 
+ECHO: Final = PydanticCustomError("echo", "follows from another problem")
+"""The problem of something that refers to what is itself reported; it is not shown."""
+
+
 def refuse(error: OctoError) -> NoReturn:
     """Turn an error of the engine into a problem at the value that is being validated."""
     raise refusal(error.message, error.hint) from error
@@ -80,6 +84,19 @@ class Refusals:
     def raise_if_any(self) -> None:
         if self._found:
             raise ValidationError.from_exception_data("refused", self._found)
+
+
+def stray(data: Mapping[str, Json], words: Sequence[str]) -> PydanticCustomError | None:
+    """The problem of a mapping that lacks a word which stands, misspelt or too deep, somewhere in it."""
+    for key, value in data.items():
+        if match := near(key, words):
+            return refusal(f'unknown field "{key}"', f"did you mean `{match}`?", at=f"key:{key}")
+        for word in words:
+            if isinstance(value, dict) and isinstance(value.get(word), str):
+                return refusal(
+                    f'unknown field "{word}" in `{key}`', f"`{word}` belongs one level up", at=f"key:{key}/{word}"
+                )
+    return None
 
 
 # ---------------------------------------------------------------- models
@@ -235,8 +252,6 @@ def one_of(*choices: str) -> BeforeValidator:
     def read(value: Any) -> Any:
         text = _text(value)
         if text not in choices:
-            from octo.errors import near
-
             match = near(text, choices)
             raise refusal(
                 f"expected {' or '.join(f'`{choice}`' for choice in choices)}, found `{text}`",

@@ -24,4 +24,4 @@ def test_every_module_is_mirrored_or_named_in_the_docstring_of_a_test_file():
             if not mirror.exists() and not named:
                 untested.append(str(Path(root.name) / inside))
 
-    assert untested == []
+    assert not untested, "\n".join(untested)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationInfo
 
 from octo.block import Chain
 from octo.config.environment import Environment
 from octo.connector import Connector
-from octo.errors import Location, Problem
-from octo.fields import Bool, Int, LooseText, Model, Text
+from octo.errors import Location, OctoError, Problem
+from octo.fields import Bool, Int, LooseText, Model, Text, refuse
 
 
 class Service(Model):
@@ -65,13 +65,22 @@ class Resources(Model):
     """Text templates."""
 
 
+def _known_block(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str) and info.context is not None:
+        try:
+            info.context.block(str(value))
+        except OctoError as error:
+            refuse(error)
+    return value
+
+
 class Processor(Model):
     """A named block that flows use by `ref`."""
 
     name: Text
     """What `ref` names."""
 
-    type: Text
+    type: Annotated[Text, BeforeValidator(_known_block)]
     """Block type."""
 
     settings: dict[str, Any] = Field(default_factory=dict)

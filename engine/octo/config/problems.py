@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, ValidationError
 from octo.block import RESERVED, Block
 from octo.config.document import Path
 from octo.config.merge import Merged
+from octo.config.model import Processor
 from octo.connector import ENTRY_KEYS, Connector
 from octo.errors import Location, OctoError, Problem, did_you_mean, near
 from octo.fields import LoadContext, Model
@@ -33,6 +34,10 @@ class Level:
 
     model: type[Model]
     node: Mapping[str, Json]
+    step: str | int = ""
+    """The key that it stands under; in a list, its index."""
+    above: str = ""
+    """The key of the list that it stands in."""
 
     @property
     def keys(self) -> list[str]:
@@ -49,8 +54,9 @@ class Level:
             return f"block `{self.model.type}`"
         if issubclass(self.model, Connector):
             return f"connector `{self.model.type}`"
-        name = self.model.__name__
-        return "the config" if name == "Config" else f"`{name[0].lower()}{name[1:]}`"
+        if isinstance(self.step, int):
+            return f"an entry of `{self.above}`"
+        return f"`{self.step}`" if self.step else "the config"
 
 
 class Describer:
@@ -64,6 +70,8 @@ class Describer:
     def problems(self, error: ValidationError) -> Iterator[Problem]:
         """Every finding of a validation."""
         for details in error.errors(include_url=False):
+            if details["type"] == "echo" or _counts_faulty_items(details) or self._is_misspelt(details):
+                continue
             yield self._problem(details)
 
     def at(
@@ -121,7 +129,7 @@ class Describer:
             case "refused":
                 return self._refused(path, context)
             case "expression":
-                source = context["error"].source
+                source = context["error"].source.strip()
                 document, origin = self._merged.origin(self.written(path))
                 return document.expression_problem(
                     context["error"], f'compile expression "{source}": {context["message"]}', origin
@@ -130,9 +138,12 @@ class Describer:
                 return self._missing(path)
             case "extra_forbidden":
                 return self._unknown(path)
+            case "too_short":
+                return self.at(path, f"`{path[-1]}` needs at least {_count(context['min_length'])}")
         expected = _SHAPES.get(details["type"])
         if expected is not None:
-            return self.at(path, f"expected {expected}, found {kind_of(details['input'])}")
+            hint = "write `{process: [...]}`" if context.get("class_name") == "SubFlow" else None
+            return self.at(path, f"expected {expected}, found {kind_of(details['input'])}", hint)
         message = details["msg"]
         return self.at(path, message[0].lower() + message[1:])
 
@@ -143,18 +154,27 @@ class Describer:
             return self.at(path, message, hint)
         if at == "key":
             return self.at(path, message, hint, key=True)
-        mark, _, key = at.rpartition("key:")
-        return self.at((*path, key), message, hint, key=bool(mark) or at.startswith("key:"))
+        keys = at.removeprefix("key:").split("/")
+        return self.at((*path, *keys), message, hint, key=at.startswith("key:"))
+
+    def _is_misspelt(self, details: ErrorDetails) -> bool:
+        """A missing key that stands there misspelt is reported where it stands."""
+        if details["type"] != "missing":
+            return False
+        *path, key = details["loc"]
+        owner = self._levels(tuple(path))[-1]
+        known = set(owner.keys)
+        settings = owner.node.get("settings")
+        written = [*owner.node, *(settings if isinstance(settings, dict) else ())]
+        return any(near(name, owner.keys) == key for name in written if name not in known)
 
     def _missing(self, path: Path) -> Problem:
         levels = self._levels(path[:-1])
         key = path[-1]
         owner = levels[-1] if levels else None
-        close = None
-        if owner is not None:
-            known = set(owner.keys)
-            close = near(str(key), [name for name in owner.node if name not in known])
-        hint = f"`{close}` may be a misspelling of it" if close else f"add `{key}:`"
+        hint = f"add `{key}:`"
+        if owner is not None and key in RESERVED and key in owner.node:
+            hint = f"`{key}` beside `type` is the block's label; put this one under `settings:`"
         if owner is not None and issubclass(owner.model, Block):
             return self.at(path[:-1], f"{owner.model.type} requires `{key}`", hint)
         if owner is not None and issubclass(owner.model, Connector):
@@ -172,12 +192,16 @@ class Describer:
     def _place_of(self, key: str, levels: list[Level]) -> str | None:
         """Where an unknown key belongs: its exact home above or below, else the nearest name around."""
         owner = levels[-1]
-        children = list(self._children(owner))
+        around = [
+            *self._children(owner, depth=1, blocks=False),
+            *self._ancestors(levels[:-1]),
+            *self._children(owner, depth=2, blocks=True),
+        ]
         for close in (False, True):
             if close and (match := near(key, owner.keys)):
                 return f"did you mean `{match}`?"
-            for level, where in [*self._ancestors(levels[:-1]), *children]:
-                match = near(key, level) if close else (key if key in level else None)
+            for names, where in around:
+                match = near(key, names) if close else (key if key in names else None)
                 if match is not None:
                     return f"`{match}` belongs {where}"
         return did_you_mean(key, owner.keys)
@@ -191,7 +215,9 @@ class Describer:
             else:
                 yield level.keys, "at the top level"
 
-    def _children(self, owner: Level, depth: int = 2) -> Iterator[tuple[list[str], str]]:
+    def _children(self, owner: Level, *, depth: int, blocks: bool) -> Iterator[tuple[list[str], str]]:
+        if issubclass(owner.model, Processor) and (block := self._resolve(Block, owner.node)):
+            yield list(block.yaml_keys()), "under `settings:`"
         if issubclass(owner.model, Connector):
             yield list(ENTRY_KEYS), "one level up, beside `settings:`"
         for key, name in owner.model.yaml_keys().items():
@@ -200,15 +226,17 @@ class Describer:
                 (owner.node.get("settings") or {}).get(key) if isinstance(owner.node.get("settings"), dict) else None,
             )
             for item in node if isinstance(node, list) else [node]:
-                child = self._level(owner.model.model_fields[name].annotation, item)
+                child = self._level(owner.model.model_fields[name].annotation, item, key, "")
                 if child is None:
                     continue
                 where = f"inside `{key}`" if child.node is node else f"inside an entry of `{key}`"
                 if issubclass(child.model, Block):
+                    if not blocks:
+                        continue
                     where = f"in the block `{child.model.type}` of `{key}`"
                 yield child.keys, where
                 if depth > 1:
-                    yield from self._children(child, depth - 1)
+                    yield from self._children(child, depth=depth - 1, blocks=blocks)
 
     # ------------------------------------------------------------ models along a path
 
@@ -217,6 +245,7 @@ class Describer:
         levels = [Level(self._root, self._merged.data)]
         annotation: Any = None
         node: Json = self._merged.data
+        above = ""
         for step in path:
             if isinstance(step, int):
                 node = node[step] if isinstance(node, list) and step < len(node) else None
@@ -226,20 +255,21 @@ class Describer:
                 annotation = model.model_fields[name].annotation if model and name else annotation
                 settings = node.get("settings")
                 node = node.get(step, settings.get(step) if isinstance(settings, dict) else node.get(_snake(step)))
-            level = self._level(annotation, node)
+            level = self._level(annotation, node, step, above)
             if level is not None:
                 levels.append(level)
+            above = step if isinstance(step, str) else above
         return levels
 
-    def _level(self, annotation: Any, node: Json) -> Level | None:
+    def _level(self, annotation: Any, node: Json, step: str | int, above: str) -> Level | None:
         if not isinstance(node, dict):
             return None
         for candidate in _classes(annotation):
             if issubclass(candidate, (Block, Connector)) and candidate in (Block, Connector):
                 resolved = self._resolve(candidate, node)
-                return Level(resolved, node) if resolved else None
+                return Level(resolved, node, step, above) if resolved else None
             if issubclass(candidate, Model):
-                return Level(candidate, node)
+                return Level(candidate, node, step, above)
         return None
 
     def _resolve(self, base: type[Model], node: Mapping[str, Json]) -> type[Model] | None:
@@ -265,6 +295,17 @@ def _classes(annotation: Any) -> Iterator[type]:
             yield from _classes(argument)
     elif origin is dict:
         yield from _classes(get_args(annotation)[1])
+
+
+def _counts_faulty_items(details: ErrorDetails) -> bool:
+    """A list of enough items, some of them faulty, is called too short besides."""
+    if details["type"] != "too_short":
+        return False
+    return len(details["input"]) >= details["ctx"]["min_length"]
+
+
+def _count(number: int) -> str:
+    return "one entry" if number == 1 else f"{number} entries"
 
 
 def _snake(name: str) -> str:

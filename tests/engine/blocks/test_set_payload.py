@@ -78,7 +78,7 @@ async def test_a_failing_expression_fails_the_block(run_flow):
     assert str(caught.value) == 'block "parse": set-payload value: evaluate expression: no such key: qty'
     assert caught.value.address == "main.parse"
     assert caught.value.location is not None
-    assert caught.value.location[1:] == (5, 15)
+    assert caught.value.location[1:] == (5, 9)
 
 
 def test_raw_content_requires_a_type():
