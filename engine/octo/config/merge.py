@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -166,12 +166,12 @@ class _Merging:
             if key in _NAMED and isinstance(entry, dict):
                 self.check_name(document, key, place, entry.get("name"))
 
-    def entries(self, document: Document, key: str, value: Json) -> list[tuple[Place, Json]] | None:
+    def entries(self, document: Document, key: str, value: Json) -> Iterable[tuple[Place, Json]] | None:
         """The entries of a list, or of the mapping form of `agents`, with their places."""
         if isinstance(value, list):
             return [((key, index), entry) for index, entry in enumerate(value)]
         if key == "agents" and isinstance(value, dict):
-            return list(self.named_agents(document, value))
+            return self.named_agents(document, value)
         return None
 
     def named_agents(self, document: Document, agents: dict[str, Json]) -> Iterator[tuple[Place, Json]]:

@@ -278,7 +278,7 @@ class _Builder:
         if isinstance(value, str):
             self.alias_text += len(value)
         if self.alias_nodes > MAX_ALIAS_NODES or self.alias_text > MAX_ALIAS_TEXT or depth > MAX_DEPTH + 1:
-            message = f"aliases repeat more than {MAX_ALIAS_NODES} values, 10 MB of text or {MAX_DEPTH} levels"
+            message = "aliases repeat more than 100 000 values, 10 MB of text or 200 levels"
             raise _GiveUp(self.source.problem(message, *_ends(event), "repeat less through aliases"))
         if isinstance(value, dict):
             for key in value:

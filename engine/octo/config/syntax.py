@@ -38,6 +38,14 @@ _SYNTAX: dict[str, tuple[str, str | None]] = {
         "expected the end of the file",
         "check the indentation, or quote the text that ends above",
     ),
+    "did not find expected node content": (
+        "expected a value",
+        "close the list or mapping above with `]` or `}`, or quote the text",
+    ),
+    "did not find expected comment or line break": (
+        "expected the end of the line",
+        "a text under `|` or `>` starts on the next line",
+    ),
     "found unknown escape character": (
         "found an unknown escape",
         "use single quotes, where a backslash is an ordinary character",
