@@ -1,0 +1,76 @@
+"""octo/config/address.py and octo/config/explain.py: every block has an address, and an address finds its block."""
+
+import pytest
+from octo.config.address import blocks, find
+from octo.errors import UsageError
+from octo.testing.harness import config
+
+CONFIG = """
+  processors: [ { name: stamp, type: log } ]
+  flows:
+    - name: main
+      process:
+        - { type: set-payload, name: shape, settings: { value: body } }
+        - type: if
+          condition: 'true'
+          then: { process: [ { type: log, name: inner } ] }
+          else: { process: [ { ref: stamp } ] }
+        - type: switch
+          name: route
+          cases:
+            - { when: 'true', name: first, process: [ { type: log } ] }
+            - { when: 'true', process: [ { type: log }, { type: log } ] }
+      error: [ { type: log, name: last } ]
+"""
+
+
+def test_every_block_has_its_address():
+    assert [block.address for _, block in blocks(config(CONFIG))] == [
+        "main.shape",
+        "main.if",
+        "main.if[then].inner",
+        "main.if[else].stamp",
+        "main.route",
+        "main.route[first].log",
+        "main.route[1].log",
+        "main.route[1].log",
+        "main[error].last",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("main.shape", "main.shape"),
+        ("main[process].shape", "main.shape"),
+        ("main.set-payload", "main.shape"),
+        ("main.if[then].inner", "main.if[then].inner"),
+        ("main.if[else].stamp", "main.if[else].stamp"),
+        ("main.switch[first].log", "main.route[first].log"),
+        ("main[error].last", "main[error].last"),
+    ],
+)
+def test_an_address_finds_its_block_by_name_type_or_ref(address, found):
+    assert find(config(CONFIG), address).address == found
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("main", "`main` is no block address"),
+        ("mian.shape", 'no flow named "mian" (flows: main)'),
+        ("main[errors].last", 'no chain named "errors" (chains: process, error)'),
+        ("main.shpe", 'no block "shpe" in that chain (blocks: shape, if, route)'),
+        ("main.if.inner", "block `if` needs a branch here (branches: then, else)"),
+        ("main.if[than].inner", 'block `if` has no branch "than" (branches: then, else)'),
+        ("main.shape[then].x", 'block `shape` has no branch "then" (branches: none)'),
+        ("main.route[1].log", '"log" matches 2 blocks in the same chain'),
+        ("main.if[then]", "`main.if[then]` names a branch, not a block"),
+        ("main..x", "`main..x` is no block address"),
+    ],
+)
+def test_an_address_that_finds_nothing_says_what_exists(address, message):
+    with pytest.raises(UsageError) as caught:
+        find(config(CONFIG), address)
+
+    assert str(caught.value) == message

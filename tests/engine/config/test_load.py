@@ -1,0 +1,262 @@
+"""octo/config/load.py, octo/config/problems.py, octo/config/check.py, octo/config/model.py, octo/config/resources.py."""
+
+import pytest
+from octo import load
+from octo.errors import ConfigError
+from octo.testing.harness import config
+
+
+def problems(text, **options):
+    with pytest.raises(ConfigError) as caught:
+        config(text, **options)
+    return [
+        (f"{problem.location.line}:{problem.location.column}", problem.message, problem.hint)
+        for problem in caught.value.problems
+    ]
+
+
+def test_all_problems_of_a_file_are_in_one_report_in_the_order_of_the_file():
+    assert problems(
+        """\
+        service: {nam: x}
+        connectors:
+          - name: m
+            type: llm-antropic
+        flows:
+          - name: main
+            process:
+              - type: set-paylod
+              - type: if
+                condition: bdy.size
+                then:
+                  condition: 'true'
+                  process: []
+              - type: set-variable
+                name: a
+                settings: { value: '1' }
+              - type: foreach
+                items: body
+                body: []
+        """
+    ) == [
+        ("1:11", 'unknown field "nam" in `service`', "did you mean `name`?"),
+        ("4:11", 'connector "llm-antropic" not registered', "did you mean `llm-anthropic`?"),
+        ("8:15", 'block "set-paylod" not registered', "did you mean `set-payload`?"),
+        ("10:20", "compile expression \"bdy.size\": undeclared reference to 'bdy'", "did you mean `body`?"),
+        ("12:11", 'unknown field "condition" in `then`', "`condition` belongs further up, beside `type: if`"),
+        (
+            "14:9",
+            "set-variable requires `name`",
+            "`name` beside `type` is the block's label; put this one under `settings:`",
+        ),
+        ("19:15", "expected a mapping, found a list", "write `{process: [...]}`"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "found"),
+    [
+        ("- { name: x }", ("4:11", "block requires a type or a ref", "for example `type: set-payload`")),
+        ("- { typ: log }", ("4:13", 'unknown field "typ"', "did you mean `type`?")),
+        ("- log", ("4:11", "expected a block, found text", "a block is a mapping with a `type`")),
+        ("- { ref: stmp }", ("4:18", 'block ref "stmp" is not a defined processor', "define it under `processors`")),
+        ("- { type: spy }", ("4:19", 'block "spy" not registered', "did you mean `split`?")),
+        (
+            "- { type: log, level: info, settings: { level: warn } }",
+            ("4:24", "`level` is given both at the top level and under settings", "keep one of them"),
+        ),
+    ],
+    ids=["no-type", "misspelt-type", "text", "unknown-ref", "internal", "twice"],
+)
+def test_a_block_that_is_none_is_refused(block, found):
+    (line, message, hint) = problems("flows:\n  - name: main\n    process:\n        " + block)[0]
+
+    assert (line, message) == found[:2]
+    assert hint == found[2] or found[1].startswith('block "spy"')
+
+
+def test_a_processor_gives_type_and_settings_and_the_block_overrides_key_by_key():
+    loaded = config(
+        """
+        processors:
+          - name: stamp
+            type: set-variable
+            settings: { name: stage, value: '"start"' }
+        flows:
+          - name: relay
+            process:
+              - ref: stamp
+              - { ref: stamp, name: last, settings: { value: '"end"' } }
+        """
+    )
+
+    first, second = loaded.flows[0].process
+    assert (first.name, first.value.source, first.label, first.address) == (
+        "stage",
+        '"start"',
+        "set-variable",
+        "relay.stamp",
+    )
+    assert (second.name, second.value.source, second.label, second.address) == ("stage", '"end"', "last", "relay.last")
+
+
+def test_a_fault_in_a_processor_is_reported_where_it_is_written():
+    assert problems(
+        """\
+        processors:
+          - name: stamp
+            type: set-variable
+            settings: { name: stage, value: bdy }
+        flows:
+          - { name: main, process: [ { ref: stamp } ] }
+        """
+    ) == [("4:37", "compile expression \"bdy\": undeclared reference to 'bdy'", "did you mean `body`?")]
+
+
+def test_a_ref_with_another_type_is_refused():
+    assert problems(
+        """\
+        processors: [ { name: stamp, type: log } ]
+        flows: [ { name: main, process: [ { ref: stamp, type: set-payload } ] } ]
+        """
+    ) == [("2:55", "`stamp` is a `log`, not a `set-payload`", "leave `type` out")]
+
+
+def test_keys_that_start_with_x_are_free_everywhere_and_null_counts_as_not_given():
+    loaded = config(
+        """
+        x-anchors: { anything: &level warn }
+        service: { name: null, x-note: 1 }
+        flows:
+          - name: main
+            x-owner: me
+            error: null
+            process:
+              - { type: log, x-why: because, level: *level, message: null }
+        """
+    )
+
+    (block,) = loaded.flows[0].process
+    assert (block.level, block.message, loaded.flows[0].error) == ("warn", None, None)
+
+
+def test_a_flow_needs_a_name():
+    assert problems("flows: [ { process: [] } ]") == [
+        ("1:10", "a flow without a source requires a name", "add `name:`")
+    ]
+
+
+def test_a_sub_flow_takes_no_keys_of_a_flow():
+    assert problems(
+        """\
+        flows:
+          - name: main
+            process:
+              - type: if
+                condition: 'true'
+                then: { workers: 3, process: [] }
+        """
+    ) == [("6:17", 'unknown field "workers" in `then`', "`workers` belongs further up, in an entry of `flows`")]
+
+
+def test_an_undeclared_variable_and_a_broken_block_are_reported_together():
+    assert problems(
+        """\
+        flows:
+          - name: ${NAME}
+            process: [ { type: lgo } ]
+        """,
+        environ={"NAME": "main"},
+    ) == [
+        (
+            "2:11",
+            'config references undeclared environment variable "NAME"',
+            "declare it under `env:` as `- name: NAME`",
+        ),
+        ("3:24", 'block "lgo" not registered', "did you mean `log`?"),
+    ]
+
+
+def test_expressions_in_folded_text_show_themselves_with_their_own_caret():
+    with pytest.raises(ConfigError) as caught:
+        config(
+            """\
+            flows:
+              - name: main
+                process:
+                  - type: set-payload
+                    value: >
+                      body.a +
+                      bdy.b
+            """
+        )
+
+    (problem,) = caught.value.problems
+    assert problem.location is not None
+    assert problem.location[1:] == (5, 16)
+    assert problem.excerpt is not None
+    assert (problem.excerpt.text, problem.excerpt.column) == ("body.a + bdy.b", 10)
+
+
+def test_a_directory_is_one_config_and_positions_stay_in_their_files(tmp_path):
+    (tmp_path / "a.yaml").write_text("flows: [ { name: one, process: [] } ]\n", encoding="utf-8")
+    (tmp_path / "b.yml").write_text("flows:\n  - { name: two, process: [ { type: lgo } ] }\n", encoding="utf-8")
+    (tmp_path / "b_test.yml").write_text("not: a config\n", encoding="utf-8")
+
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, environ={}, cwd=tmp_path)
+
+    (problem,) = caught.value.problems
+    assert str(problem) == f'{tmp_path / "b.yml"}:2:37: block "lgo" not registered'
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ("../secret.md", 'resource id "../secret.md" escapes the resource root'),
+        ("missing.md", "resource `missing.md` does not exist"),
+        ("''", "a resource id is a path below the config directory, found blank text"),
+    ],
+)
+def test_a_prompt_is_read_from_a_file_below_the_config(resource, message):
+    found = problems(
+        f"""\
+        connectors: [ {{ name: m, type: llm-scripted, settings: {{ turns: [ {{ text: x }} ] }} }} ]
+        flows:
+          - name: main
+            process:
+              - type: ai-agent
+                connector: m
+                prompt: {{ resource: {resource} }}
+                tools: [ {{ name: t, description: d, process: [] }} ]
+        """
+    )
+
+    assert [(line, text) for line, text, _ in found] == [("7:17", message)]
+
+
+def test_a_link_may_not_lead_out_of_the_root(tmp_path):
+    (tmp_path / "outside.md").write_text("secret", encoding="utf-8")
+    root = tmp_path / "config"
+    root.mkdir()
+    (root / "link.md").symlink_to(tmp_path / "outside.md")
+    from octo.config.resources import read_text
+    from octo.errors import OctoError
+
+    with pytest.raises(OctoError, match='resource id "link.md" escapes the resource root'):
+        read_text(root, "link.md")
+
+
+def test_a_connector_of_the_wrong_name_is_reported_with_the_near_miss():
+    assert problems(
+        """\
+        connectors: [ { name: claude, type: llm-scripted, settings: { turns: [ { text: x } ] } } ]
+        flows:
+          - name: main
+            process:
+              - type: ai-agent
+                connector: cloude
+                prompt: p
+                tools: [ { name: t, description: d, process: [] } ]
+        """
+    ) == [("6:20", 'ai-agent: connector "cloude" is not configured', "did you mean `claude`?")]

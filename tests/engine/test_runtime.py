@@ -1,0 +1,187 @@
+"""octo/runtime.py and octo/run.py: calling flows, watching them, stopping and dropping."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from octo import Block, Connector, Dropped, Runtime, UsageError
+from octo.errors import ConnectorError, OctoError
+from octo.observe import BlockEntered, BlockLeft, FlowEnded, FlowStarted
+from octo.testing.harness import config, runtime
+
+THREE = """
+  flows:
+    - name: main
+      process:
+        - { type: set-variable, settings: { name: a, value: '1' } }
+        - { type: set-payload, name: gate, settings: { value: body } }
+        - { type: set-variable, settings: { name: b, value: '2' } }
+"""
+
+
+class Recorder:
+    kinds = (FlowStarted, FlowEnded, BlockEntered, BlockLeft)
+
+    def __init__(self):
+        self.seen = []
+
+    def notify(self, event):
+        self.seen.append((type(event).__name__, event.address, getattr(event, "outcome", None)))
+
+
+class Stop(Block, type="test-stop"):
+    """Completes the flow."""
+
+    async def execute(self, message, run):
+        message.stop()
+        return message
+
+
+class Drop(Block, type="test-drop"):
+    """Filters the message out."""
+
+    async def execute(self, message, run):
+        raise Dropped
+
+
+class Fresh(Block, type="test-fresh"):
+    """Returns a message of its own, as a plug-in may."""
+
+    async def execute(self, message, run):
+        fresh = message.clone()
+        fresh.body = "fresh"
+        fresh.vars["made"] = True
+        return fresh
+
+
+def with_block(loaded, block, flow=0):
+    """The config with the block called `gate` replaced by one of the tests'."""
+    process = tuple(_swap(each, block) for each in loaded.flows[flow].process)
+    loaded.flows[flow].__dict__["process"] = process
+    return loaded
+
+
+def _swap(each, block):
+    if each.label != "gate":
+        return each
+    block.put_at(each.place)
+    return block
+
+
+async def test_a_stop_completes_the_flow_right_there():
+    async with Runtime(with_block(config(THREE), Stop())) as octo:
+        message = await octo.invoke("main", 5.0)
+
+    assert (message.body, message.vars) == (5.0, {"a": 1.0})
+
+
+async def test_a_drop_skips_the_rest_and_is_no_error():
+    recorder = Recorder()
+
+    async with Runtime(with_block(config(THREE), Drop()), observers=[recorder]) as octo:
+        with pytest.raises(Dropped):
+            await octo.invoke("main")
+
+    assert recorder.seen == [
+        ("FlowStarted", "main", None),
+        ("BlockEntered", "main.set-variable", None),
+        ("BlockLeft", "main.set-variable", "completed"),
+        ("BlockEntered", "main.gate", None),
+        ("BlockLeft", "main.gate", "dropped"),
+        ("FlowEnded", "main", "dropped"),
+    ]
+
+
+async def test_a_block_may_return_a_message_of_its_own_and_the_flow_goes_on_with_its_content():
+    async with Runtime(with_block(config(THREE), Fresh())) as octo:
+        message = await octo.invoke("main")
+
+    assert (message.body, message.vars) == ("fresh", {"a": 1.0, "made": True, "b": 2.0})
+
+
+async def test_an_unknown_flow_is_a_usage_error_with_the_near_miss():
+    async with runtime(THREE) as octo:
+        with pytest.raises(UsageError) as caught:
+            await octo.invoke("mian")
+
+    assert (str(caught.value), caught.value.hint) == ('flow "mian" is not registered', "did you mean `main`?")
+
+
+async def test_messages_have_ids_of_their_own():
+    ids = iter(["a" * 32, "b" * 32])
+
+    async with Runtime(config(THREE), new_id=lambda: next(ids)) as octo:
+        first = await octo.invoke("main")
+        second = await octo.invoke("main")
+
+    assert (first.event_id, second.event_id) == ("a" * 32, "b" * 32)
+
+
+class Live(Connector, type="test-live"):
+    """Notes when it opens and closes."""
+
+    fails: bool = False
+    events: list[str]
+
+    @asynccontextmanager
+    async def open(self, runtime):
+        if self.fails:
+            raise OctoError("nobody is there")
+        self.events.append(f"open {self.instance}")
+        try:
+            yield self
+        finally:
+            self.events.append(f"close {self.instance}")
+
+
+def with_connectors(*connectors):
+    loaded = config("connectors: [] \nflows: [{name: main}]")
+    loaded.__dict__["connectors"] = connectors
+    return loaded
+
+
+def live(name, events, **settings):
+    connector = Live(events=[], **settings)
+    connector.__dict__["events"] = events
+    connector.named(name)
+    return connector
+
+
+async def test_connectors_open_in_order_and_close_in_reverse():
+    events = []
+
+    async with Runtime(with_connectors(live("one", events), live("two", events))):
+        events.append("work")
+
+    assert events == ["open one", "open two", "work", "close two", "close one"]
+
+
+async def test_a_connector_that_cannot_open_closes_the_others_and_is_named():
+    events = []
+
+    with pytest.raises(ConnectorError) as caught:
+        async with Runtime(with_connectors(live("one", events), live("two", events, fails=True))):
+            events.append("never")
+
+    assert str(caught.value) == 'connector "two" (test-live): nobody is there'
+    assert events == ["open one", "close one"]
+
+
+async def test_work_beside_the_flow_is_waited_for():
+    done = []
+
+    async def work():
+        await asyncio.sleep(0.01)
+        done.append(True)
+
+    async with runtime(THREE) as octo:
+        octo.spawn(work())
+
+    assert done == [True]
+
+
+async def test_a_thousand_messages_run_at_once():
+    async with runtime(THREE) as octo:
+        messages = await asyncio.gather(*(octo.invoke("main", float(number)) for number in range(1000)))
+
+    assert [message.body for message in messages] == [float(number) for number in range(1000)]
