@@ -65,7 +65,8 @@ def file(type: str, media_type: str, data: str) -> Json:
     return {"type": type, "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-MARK = {"cache_control": {"type": "ephemeral"}}
+MARK: Json = {"cache_control": {"type": "ephemeral"}}
+DEFS: Json = {"$defs": {"x": {"type": "string"}}}
 THINKING = {"type": "enabled", "budget_tokens": 1024}
 
 GOOD = {
@@ -85,9 +86,7 @@ GOOD = {
     ),
     "thinking off and a temperature": asking(thinking={"type": "disabled"}, temperature=0.2),
     "the web search tool": asking(tools=[{"type": "web_search_20250305", "name": "web_search"}]),
-    "a schema with references": asking(
-        tools=[tool(properties={"a": {"$ref": "#/$defs/x"}}, **{"$defs": {"x": {"type": "string"}}})]
-    ),
+    "a schema with references": asking(tools=[tool(properties={"a": {"$ref": "#/$defs/x"}}, **DEFS)]),
 }
 
 

@@ -251,8 +251,7 @@ def test_line_ends_are_what_was_asked_for() -> None:
 
 
 def test_faults_of_the_server_apply_to_every_answer() -> None:
-    script = [overloaded(), reply("hi")]
-    with AnthropicServer(script, faults=[faults.rechunk(3)]) as server:
+    with AnthropicServer([overloaded(), reply("hi")], faults=[faults.rechunk(3)]) as server:
         assert post(server).status_code == 529
         assert kinds(post(server, STREAM).text) == SHORT
 
