@@ -24,6 +24,8 @@ class Document:
     file: str
     data: Json = field(repr=False)
     warnings: tuple[Problem, ...] = ()
+    unresolved: frozenset[Path] = frozenset()
+    """The scalars with a `${NAME}` that has no value. That is reported; what else is wrong with them follows."""
     _source: SourceText = field(kw_only=True, repr=False, compare=False)
     _root: Node = field(kw_only=True, repr=False, compare=False)
 

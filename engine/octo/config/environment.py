@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from octo import values
@@ -83,34 +83,44 @@ def resolve(
 
 def substitute(document: Document, environment: Environment) -> tuple[Document, list[Problem]]:
     """The document with `${NAME}` replaced in its values; names, `env`, `resources`, `agents` stay as written."""
-    problems: list[Problem] = []
     if not isinstance(document.data, dict):
-        return document, problems
+        return document, []
+    substitution = _Substitution(document, environment)
     data = {
-        key: value
-        if key in _UNTOUCHED or key.startswith("x-")
-        else _substitute(value, (key,), document, environment, problems)
+        key: value if key in _UNTOUCHED or key.startswith("x-") else substitution.apply(value, (key,))
         for key, value in document.data.items()
     }
-    return document.with_data(data), problems
+    document = replace(document, data=data, unresolved=frozenset(substitution.unresolved))
+    return document, substitution.problems
 
 
-def _substitute(
-    value: Json, path: Place, document: Document, environment: Environment, problems: list[Problem]
-) -> Json:
-    if isinstance(value, dict):
-        return {key: _substitute(item, (*path, key), document, environment, problems) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_substitute(item, (*path, index), document, environment, problems) for index, item in enumerate(value)]
-    if not isinstance(value, str) or "${" not in value:
+class _Substitution:
+    def __init__(self, document: Document, environment: Environment) -> None:
+        self.document = document
+        self.environment = environment
+        self.problems: list[Problem] = []
+        self.unresolved: list[Place] = []
+
+    def apply(self, value: Json, path: Place) -> Json:
+        if isinstance(value, dict):
+            return {key: self.apply(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.apply(item, (*path, index)) for index, item in enumerate(value)]
+        if isinstance(value, str) and "${" in value:
+            return self.replaced(value, path)
         return value
-    for name in dict.fromkeys(_REFERENCE.findall(value)):
-        if name not in environment.values and name not in environment.missing:
-            problems.append(_unresolved(name, path, document, environment, value))
-    sole = _REFERENCE.fullmatch(value)
-    if sole:
-        return EnvText(environment.values.get(sole[1], value), sole[1])
-    return _REFERENCE.sub(lambda match: environment.values.get(match[1], match[0]), value)
+
+    def replaced(self, text: str, path: Place) -> str:
+        known = self.environment.values
+        for name in dict.fromkeys(_REFERENCE.findall(text)):
+            if name not in known:
+                self.unresolved.append(path)
+                if name not in self.environment.missing:
+                    self.problems.append(_unresolved(name, path, self.document, self.environment, text))
+        sole = _REFERENCE.fullmatch(text)
+        if sole:
+            return EnvText(known.get(sole[1], text), sole[1])
+        return _REFERENCE.sub(lambda match: known.get(match[1], match[0]), text)
 
 
 def _unresolved(name: str, path: Place, document: Document, environment: Environment, text: str) -> Problem:

@@ -277,6 +277,15 @@ def test_unknown_and_unset_names_are_reported_where_they_stand() -> None:
     ]
 
 
+def test_scalars_without_a_value_are_known() -> None:
+    document, _ = substituted(
+        "env: [{name: KEY, required: true}, {name: A}]\na: [x, '${KEY}']\nb: <${NO}${A}>", {"A": "1"}
+    )
+
+    assert document.unresolved == {("a", 1), ("b",)}
+    assert document.data == {**document.data, "a": ["x", "${KEY}"], "b": "<${NO}1>"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
