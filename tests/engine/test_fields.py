@@ -1,6 +1,7 @@
 """octo/fields.py: field types read YAML values, and a lone variable by the kind of its field."""
 
 import pytest
+
 from octo.errors import ConfigError
 from octo.fields import Duration
 from octo.testing.harness import config, runtime

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+
 from octo import Block, Connector, Dropped, Runtime, UsageError
 from octo.errors import ConnectorError, OctoError
 from octo.observe import BlockEntered, BlockLeft, FlowEnded, FlowStarted

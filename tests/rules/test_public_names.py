@@ -15,7 +15,7 @@ def declared_for_type_checkers() -> dict[str, str]:
 
 
 def test_the_mapping_and_the_imports_for_type_checkers_name_the_same_things():
-    assert octo._HOME == declared_for_type_checkers()
+    assert declared_for_type_checkers() == octo._HOME
     assert sorted(octo.__all__) == sorted(octo._HOME)
 
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import octo
 import pytest
+
+import octo
 from octo import registry
 from octo.errors import OctoError
 

@@ -1,6 +1,7 @@
 """octo/blocks/flow_ref.py: calling another flow."""
 
 import pytest
+
 from octo.errors import BlockError, ConfigError
 from octo.observe import LogLine
 from octo.testing.harness import config, runtime

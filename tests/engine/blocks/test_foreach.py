@@ -1,6 +1,7 @@
 """octo/blocks/foreach.py: a chain for each element."""
 
 import pytest
+
 from octo.errors import BlockError, ConfigError
 from octo.testing.harness import config
 

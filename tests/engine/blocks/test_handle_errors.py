@@ -1,6 +1,7 @@
 """octo/blocks/handle_errors.py: recovery inside a flow."""
 
 import pytest
+
 from octo.errors import BlockError
 
 FLOW = """
@@ -73,7 +74,7 @@ async def test_the_error_chain_of_a_flow_reads_the_label_of_its_own_chain(run_fl
 
 
 async def test_a_failing_error_chain_fails_the_flow(run_flow):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  (the text is the test)
+    with pytest.raises(Exception) as caught:
         await run_flow(FLOW, {}, flow="failing-recovery")
 
     assert str(caught.value) == ('error path: block "also": set-payload value: evaluate expression: no such key: other')

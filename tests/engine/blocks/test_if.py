@@ -1,6 +1,7 @@
 """octo/blocks/if_.py: one of two chains, by a condition."""
 
 import pytest
+
 from octo.errors import BlockError
 
 FLOW = """

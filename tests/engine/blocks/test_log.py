@@ -1,6 +1,7 @@
 """octo/blocks/log.py: lines for the process log."""
 
 import pytest
+
 from octo.errors import BlockError, ConfigError
 from octo.observe import LogLine
 from octo.testing.harness import config, runtime

@@ -1,6 +1,7 @@
 """octo/blocks/set_payload.py: the body becomes the value of an expression."""
 
 import pytest
+
 from octo.errors import BlockError, ConfigError
 from octo.testing.harness import config
 

@@ -1,6 +1,7 @@
 """octo/blocks/set_variable.py and octo/blocks/delete_variable.py: variables of the message."""
 
 import pytest
+
 from octo.errors import BlockError
 
 

@@ -1,6 +1,7 @@
 """octo/blocks/switch.py: the first chain whose guard is true."""
 
 import pytest
+
 from octo.errors import BlockError, ConfigError
 from octo.testing.harness import config
 

@@ -1,6 +1,7 @@
 """octo/config/address.py and octo/config/explain.py: every block has an address, and an address finds its block."""
 
 import pytest
+
 from octo.config.address import blocks, find
 from octo.errors import UsageError
 from octo.testing.harness import config

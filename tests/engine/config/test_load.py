@@ -1,6 +1,7 @@
-"""octo/config/load.py, octo/config/problems.py, octo/config/check.py, octo/config/model.py, octo/config/resources.py."""
+"""octo/config/{load,problems,check,model,resources}.py: from text to a config, with every problem in one report."""
 
 import pytest
+
 from octo import load
 from octo.errors import ConfigError
 from octo.testing.harness import config
@@ -243,7 +244,7 @@ def test_a_link_may_not_lead_out_of_the_root(tmp_path):
     from octo.config.resources import read_text
     from octo.errors import OctoError
 
-    with pytest.raises(OctoError, match='resource id "link.md" escapes the resource root'):
+    with pytest.raises(OctoError, match=r'resource id "link\.md" escapes the resource root'):
         read_text(root, "link.md")
 
 

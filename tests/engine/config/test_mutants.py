@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from octo.config.document import parse
 from octo.config.load import load
 from octo.errors import ConfigError

@@ -1,0 +1,431 @@
+"""octo/blocks/ai_agent.py, octo/agent/model.py: the block's keys, what is refused, and a whole run."""
+
+import json
+
+import pytest
+
+from fake_model import TOOL, reply, run
+from octo.errors import BlockError, ConfigError
+from octo.llm.chat import File, Text
+from octo.testing import harness
+
+CONFIG = """
+connectors:
+  - name: m
+    type: llm-scripted
+    settings:
+      turns:
+        - text: hi
+  - name: web
+    type: {other}
+    settings: {{turns: [{{text: x}}]}}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+"""
+
+
+def problems(keys):
+    """What is wrong with an agent that has these keys: line below the block, message, hint."""
+    text = CONFIG.format(other="llm-scripted")
+    start = text.count("\n")
+    lines = keys.strip("\n").split("\n")
+    text += "\n".join(f"        {line}" for line in lines)
+    try:
+        harness.config(text)
+    except ConfigError as error:
+        return [
+            (problem.location.line - start if problem.location else None, problem.message, problem.hint)
+            for problem in error.problems
+        ]
+    return []
+
+
+GOOD = """
+connector: m
+prompt: Do it.
+tools:
+  - name: t
+    description: A tool.
+    process: []
+"""
+
+
+def test_the_least_that_an_agent_needs():
+    assert problems(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "messages"),
+    [
+        pytest.param(
+            "name: ag",
+            ["ai-agent requires a connector, a prompt, at least one tool"],
+            id="nothing",
+        ),
+        pytest.param(GOOD.replace("Do it.", "' '"), ["ai-agent requires a prompt, found none"], id="blank prompt"),
+        pytest.param(
+            "connector: m\nprompt: Do it.\ntools: []",
+            ["ai-agent requires at least one tool, found none"],
+            id="no tools",
+        ),
+        pytest.param(
+            GOOD.replace("connector: m", "connector: ' '"),
+            ["expected the name of a connector, found blank text"],
+            id="blank connector",
+        ),
+        pytest.param(
+            GOOD.replace("connector: m", "connector: n"),
+            ['ai-agent: connector "n" is not configured'],
+            id="unknown connector",
+        ),
+        pytest.param(
+            f"{GOOD}maxIterations: 1001", ["ai-agent: `maxIterations` is at most 1000, found 1001"], id="too many turns"
+        ),
+        pytest.param(
+            f"{GOOD}maxParallelTools: -1", ["ai-agent: `maxParallelTools` is at least 1, found -1"], id="parallel"
+        ),
+        pytest.param(f"{GOOD}maxTokens: 0", ["ai-agent: `maxTokens` is at least 1, found 0"], id="cap"),
+        pytest.param(f"{GOOD}answer: yaml", ["ai-agent: `answer` is `json` or `text`, found `yaml`"], id="answer"),
+        pytest.param(
+            f"{GOOD}memoryMaxTokens: 500",
+            [
+                "ai-agent: `memoryMaxTokens` was renamed to `contextMaxTokens`, which is the budget of the whole "
+                "prompt: system text, tools and conversation"
+            ],
+            id="retired key",
+        ),
+        pytest.param(
+            f"{GOOD}attachments: body.files",
+            [
+                "ai-agent: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
+                "in the body would go out a second time as base64 text, stay there, and be paid for on every turn"
+            ],
+            id="attachments without input",
+        ),
+        pytest.param(
+            f"{GOOD}attachments: body.files\ninput: ''",
+            [
+                "ai-agent: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
+                "in the body would go out a second time as base64 text, stay there, and be paid for on every turn"
+            ],
+            id="attachments with blank input",
+        ),
+        pytest.param(
+            f"{GOOD}input: body.a +", ['compile expression "body.a +": unexpected end of expression'], id="input"
+        ),
+        pytest.param(f"{GOOD}prompts: x", ['unknown field "prompts" in block `ai-agent`'], id="misspelt key"),
+        pytest.param(f"{GOOD}stopWhen: 'true'", ['unknown field "stopWhen" in block `ai-agent`'], id="unknown key"),
+        pytest.param(
+            "settings:\n  connector: m",
+            ["the keys of `ai-agent` stand beside `type`, not under `settings`"],
+            id="keys under settings",
+        ),
+        pytest.param(
+            f"{GOOD}default: {{process: [], workers: 2}}", ['unknown field "workers" in `default`'], id="default"
+        ),
+        pytest.param(
+            f"{GOOD}user_message: body.a\ninput: body.b",
+            ["`input` and `user_message` are two spellings of one key"],
+            id="two spellings",
+        ),
+    ],
+)
+def test_a_mistake_in_the_block_is_refused(keys, messages):
+    assert [message for _, message, _ in problems(keys)] == messages
+
+
+TOOLS = "connector: m\nprompt: Do it.\ntools:\n"
+
+
+@pytest.mark.parametrize(
+    ("tools", "messages"),
+    [
+        pytest.param(
+            "  - {description: d, process: []}", [(4, "ai-agent requires a name for tool 0")], id="without name"
+        ),
+        pytest.param(
+            "  - {name: t, process: []}", [(4, "ai-agent tool `t` requires a description")], id="without description"
+        ),
+        pytest.param(
+            "  - {name: t, description: d}", [(4, "ai-agent tool `t` requires `process`")], id="without process"
+        ),
+        pytest.param(
+            "  - {name: t, description: d, process: []}\n  - {name: t, description: d, process: []}",
+            [(5, "ai-agent tool `t` is declared twice")],
+            id="declared twice",
+        ),
+        pytest.param(
+            "  - {name: load_skill, description: d, process: []}",
+            [(4, "ai-agent tool `load_skill`: the name is reserved")],
+            id="load_skill",
+        ),
+        pytest.param(
+            "  - {name: take_default_path, description: d, process: []}",
+            [(4, "ai-agent tool `take_default_path`: the name is reserved")],
+            id="take_default_path",
+        ),
+        pytest.param(
+            "  - {name: t, description: d, process: [], title: T, annotations: {}}",
+            [
+                (4, "ai-agent tool `t`: `title` belongs to the tools of an `mcp-router`"),
+                (4, "ai-agent tool `t`: `annotations` belongs to the tools of an `mcp-router`"),
+            ],
+            id="metadata of a server",
+        ),
+        pytest.param(
+            "  - name: t\n    description: d\n    inputSchema: '{'\n    process: []",
+            [
+                (
+                    6,
+                    "expected a JSON Schema, found text that is not JSON: expecting property name enclosed in double "
+                    "quotes at line 1, column 2",
+                )
+            ],
+            id="schema that is not JSON",
+        ),
+        pytest.param(
+            "  - name: t\n    description: d\n    process:\n      - type: set-paylod",
+            [(7, 'block "set-paylod" not registered')],
+            id="blocks that do not build",
+        ),
+        pytest.param(
+            "  - name: t\n    description: d\n    inputs: {p: {expr: 'body.'}}\n    process: []",
+            [(6, 'compile expression "body.": expected a name after `.`, found end of expression')],
+            id="binding that does not compile",
+        ),
+        pytest.param(
+            "  - name: t\n    description: d\n    inputs: {p: {ai: false}}\n    process: []",
+            [(6, "expected `{ai: true}`, found `{ai: false}`")],
+            id="binding to no model",
+        ),
+        pytest.param(
+            "  - {name: t, description: d, process: [], authorise: x}",
+            [(4, 'unknown field "authorise" in an entry of `tools`')],
+            id="unknown key",
+        ),
+    ],
+)
+def test_a_mistake_in_a_tool_is_refused_where_it_stands(tools, messages):
+    assert [(line, message) for line, message, _ in problems(TOOLS + tools)] == messages
+
+
+def test_a_schema_that_is_not_usable_is_a_warning():
+    config = harness.config(
+        CONFIG.format(other="llm-scripted")
+        + "        connector: m\n        prompt: p\n        tools:\n"
+        + "          - {name: t, description: d, process: [], inputSchema: {required: [a, a]}}"
+    )
+
+    assert [problem.message for problem in config.warnings] == [
+        "ai-agent tool `t`: arguments are not checked, since its schema is not usable: "
+        '["a","a"] has non-unique elements'
+    ]
+
+
+def test_blocks_of_tools_and_default_are_addressed_by_their_names():
+    keys = (
+        "name: plan\n"
+        + GOOD.replace("process: []", "process: [{type: log, name: note, settings: {message: '\"x\"'}}]")
+        + "default: {process: [{type: log, settings: {message: '\"y\"'}}]}"
+    )
+    text = CONFIG.format(other="llm-scripted") + "\n".join(f"        {line}" for line in keys.split("\n"))
+    (agent,) = harness.config(text).flows[0].process
+
+    assert [block.address for branch in agent.branches() for block in branch.chain] == [
+        "f.plan[t].note",
+        "f.plan[default].log",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "key"),
+    [
+        ("system_prompt: Do it.", "prompt: Do it."),
+        ("user_message: body.q", "input: body.q"),
+        ("max_iterations: 3", "maxIterations: 3"),
+        ("max_completion_tokens: 50", "maxTokens: 50"),
+        ("input: body.q\nuser_attachments: '[]'", "input: body.q\nattachments: '[]'"),
+        ("input: body.q\nuser_images: '[]'", "input: body.q\nattachments: '[]'"),
+    ],
+)
+async def test_other_spellings_mean_the_same(spelling, key):
+    base = GOOD if "prompt" not in key else GOOD.replace("prompt: Do it.\n", "")
+
+    assert problems(base + spelling) == problems(base + key) == []
+
+
+# ---------------------------------------------------------------- what is sent
+
+
+def opening(ran):
+    return ran.requests[0].messages[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        pytest.param({"b": 1.0, "a": "<é"}, '{"a":"\\u003cé","b":1}', id="object"),
+        pytest.param(None, "null", id="no body"),
+    ],
+)
+async def test_without_input_the_model_sees_the_body_as_json(body, text):
+    assert opening(await run(TOOL, reply("ok"), body=body)).text == f"The input of the task, as JSON:\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("input", "text"),
+    [
+        pytest.param("body.q", " What? ", id="text as it is"),
+        pytest.param("{'n': 1, 'a': null}", '{"a":null,"n":1}', id="other values as JSON"),
+        pytest.param("null", "null", id="null"),
+    ],
+)
+async def test_input_is_what_the_model_is_asked(input, text):
+    ran = await run(f'input: "{input}"\n{TOOL}', reply("ok"), body={"q": " What? "})
+
+    assert opening(ran).parts == (Text(text),)
+
+
+@pytest.mark.parametrize(
+    ("keys", "body", "text"),
+    [
+        pytest.param("input: body.q", {}, "ai-agent: input: evaluate expression: no such key: q", id="input fails"),
+        pytest.param(
+            "input: body.q",
+            {"q": ""},
+            "ai-agent: `input` is empty, so there is nothing to ask the model",
+            id="input is empty",
+        ),
+        pytest.param(
+            "input: '\"q\"'\nattachments: body.f",
+            {},
+            "ai-agent: attachments: evaluate expression: no such key: f",
+            id="attachments fail",
+        ),
+        pytest.param(
+            "input: '\"q\"'\nattachments: body.f",
+            {"f": {}},
+            "ai-agent: `attachments` must evaluate to a list, got a mapping",
+            id="attachments are no list",
+        ),
+        pytest.param(
+            "input: '\"q\"'\nattachments: body.f",
+            {"f": [{"mimeType": "text/plain", "data": "aGk="}, 5.0]},
+            "ai-agent: attachment 1: expected a mapping with `mimeType` and `data`, got a number",
+            id="an attachment is no file",
+        ),
+    ],
+)
+async def test_a_question_that_cannot_be_asked_fails_before_any_model_call(keys, body, text):
+    with pytest.raises(BlockError) as caught:
+        await run(f"{keys}\n{TOOL}", body=body)
+
+    assert caught.value.message == f'block "ag": {text}'
+
+
+async def test_files_go_ahead_of_the_question():
+    files = [{"mimeType": "image/png", "data": "aGk=", "name": "a.png"}]
+    ran = await run(f"input: body.q\nattachments: body.files\n{TOOL}", reply("ok"), body={"q": "?", "files": files})
+
+    assert opening(ran).parts == (File("image/png", b"hi", "a.png"), Text("?"))
+
+
+@pytest.mark.parametrize(("answer", "asks"), [("", True), ("json", True), ("text", False)])
+async def test_the_system_text_asks_for_json_unless_the_answer_is_text(answer, asks):
+    (request,) = (await run(f"answer: '{answer}'\n{TOOL}", reply("ok"))).requests
+
+    assert request.system.endswith("\n\nDo it.")
+    assert ("JSON only" in request.system) is asks
+
+
+async def test_the_prompt_may_stand_in_a_file():
+    keys = TOOL + "\nprompt: {resource: prompts/task.md}"
+    text = "Plan the visit, {{ body.x }}.\n"
+    ran = await run(keys, reply("ok"), files={"prompts/task.md": text})
+
+    assert ran.requests[0].system.endswith("\n\nPlan the visit, {{ body.x }}.")
+
+
+# ---------------------------------------------------------------- whole runs with the scripted model
+
+
+def flow(turns, keys=""):
+    return f"""
+connectors:
+  - name: m
+    type: llm-scripted
+    settings:
+      turns: {json.dumps(turns)}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: ag
+        connector: m
+        prompt: Do it.
+        tools:
+          - name: classify
+            description: Classify.
+            inputSchema: {{type: object, required: [company]}}
+            process:
+              - type: set-variable
+                settings: {{name: seen, value: body.company}}
+              - type: set-payload
+                settings: {{value: '{{"tier": "smb"}}'}}
+        {keys}
+"""
+
+
+async def test_an_agent_calls_its_tool_and_answers():
+    turns = [{"calls": [{"name": "classify", "args": {"company": "Acme"}}]}, {"text": {"tier": "smb", "fit": True}}]
+    async with harness.runtime(flow(turns)) as octo:
+        message = await octo.invoke("f", {"company": "Acme"})
+
+    assert message.body == {"tier": "smb", "fit": True}
+    assert message.vars["seen"] == "Acme"
+
+
+async def test_an_empty_answer_leaves_the_body_as_the_last_tool_left_it():
+    turns = [{"calls": [{"name": "classify", "args": {"company": "Acme"}}]}, {"text": ""}]
+    async with harness.runtime(flow(turns)) as octo:
+        assert (await octo.invoke("f")).body == {"tier": "smb"}
+
+
+async def test_a_model_that_repairs_its_call_gets_through():
+    turns = [
+        {"calls": [{"name": "classify", "args": '{"company": "Ac'}]},
+        {"calls": [{"name": "classify", "args": {}}]},
+        {"calls": [{"name": "classify", "args": {"company": "Acme"}}]},
+        {"text": "ok"},
+    ]
+    async with harness.runtime(flow(turns)) as octo:
+        message = await octo.invoke("f")
+
+    assert (message.body, message.vars["seen"]) == ("ok", "Acme")
+
+
+async def test_the_default_path_sees_what_the_tools_left():
+    turns = [{"calls": [{"name": "classify", "args": {"company": "Acme"}}]}, {"text": "I will not.", "stop": "refusal"}]
+    keys = """default:
+          process:
+            - type: set-payload
+              settings: {value: '{"manual": vars.seen, "last": body}'}"""
+    async with harness.runtime(flow(turns, keys)) as octo:
+        assert (await octo.invoke("f")).body == {"manual": "Acme", "last": {"tier": "smb"}}
+
+
+async def test_a_failing_default_path_fails_the_block():
+    keys = """default:
+          process:
+            - type: set-payload
+              name: fallback
+              settings: {value: body.missing}"""
+    async with harness.runtime(flow([{"stop": "refusal"}], keys)) as octo:
+        with pytest.raises(BlockError) as caught:
+            await octo.invoke("f", {})
+
+    assert caught.value.message == (
+        'block "ag": block "fallback": set-payload value: evaluate expression: no such key: missing'
+    )

@@ -1,0 +1,143 @@
+"""octo/llm/faults.py: what a provider answers instead of an answer."""
+
+import json
+
+import pytest
+
+from octo import errors
+from octo.llm import faults
+from octo.values import Json
+
+
+def body(error: Json) -> bytes:
+    return json.dumps({"type": "error", "error": error}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "retryable"),
+    [
+        (400, "tools: bad", errors.BadRequest, False),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum", errors.ContextTooLong, False),
+        (400, "input length and `max_tokens` exceed context limit", errors.ContextTooLong, False),
+        (401, "invalid x-api-key", errors.AuthenticationFailed, False),
+        (402, "pay first", errors.ProviderError, False),
+        (403, "not for you", errors.AuthenticationFailed, False),
+        (404, "model: x", errors.BadRequest, False),
+        (408, "slow", errors.ProviderError, True),
+        (409, "conflict", errors.ProviderError, True),
+        (413, "Request exceeds the maximum size", errors.ProviderError, False),
+        (422, "no", errors.BadRequest, False),
+        (429, "slow down", errors.RateLimited, True),
+        (500, "oops", errors.ProviderError, True),
+        (529, "Overloaded", errors.ProviderError, True),
+    ],
+)
+def test_the_status_says_what_kind_of_error_it_is(
+    status: int, message: str, kind: type[errors.ProviderError], retryable: bool
+):
+    error = faults.from_answer(status, {}, body({"type": "x", "message": message}))
+
+    assert (type(error), str(error)) == (kind, f"status {status}: {message}")
+    assert (error.status, error.retryable) == (status, retryable)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "text", "retryable"),
+    [
+        (500, {"x-should-retry": "false"}, "", False),
+        (400, {"x-should-retry": "true"}, "", True),
+        (429, {}, '{"error": {"code": "insufficient_quota", "message": "no money"}}', False),
+    ],
+    ids=["told not to", "told to", "no quota left"],
+)
+def test_the_answer_may_say_itself_whether_to_try_again(
+    status: int, headers: dict[str, str], text: str, retryable: bool
+):
+    assert faults.from_answer(status, headers, text.encode()).retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "7", "retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "0"}, 0),
+    ],
+)
+def test_how_long_to_wait(headers: dict[str, str], seconds: float | None):
+    assert faults.from_answer(429, headers, b"").retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("content_type", "text", "expected"),
+    [
+        ("application/json", '{"error": "plain text"}', "status 502: plain text"),
+        ("application/json", '{"message": "flat"}', "status 502: flat"),
+        ("application/json", '{"detail": "as FastAPI says"}', "status 502: as FastAPI says"),
+        ("application/json", '{"odd": 1}', 'status 502: {"odd": 1}'),
+        (
+            "text/html",
+            "<html><head><title>502 Bad\nGateway</title></head></html>",
+            "status 502: an HTML page: 502 Bad Gateway",
+        ),
+        ("", "<!DOCTYPE html><style>p {}</style><h1>Sorry</h1><script>x()</script>", "status 502: an HTML page: Sorry"),
+        ("text/html", "<html>", "status 502: an HTML page"),
+        ("text/plain", "upstream \x1b[31mfailed\n\n", "status 502: upstream [31mfailed"),
+        ("text/plain", "y" * 70_000, f"status 502: {'y' * 200}…"),
+        ("", "", "status 502"),
+        ("application/json", '{"error": {"message": "cut o', 'status 502: {"error": {"message": "cut o'),
+    ],
+    ids=[
+        "error as text",
+        "message",
+        "detail",
+        "unknown shape",
+        "title of a page",
+        "words of a page",
+        "empty page",
+        "text",
+        "long text",
+        "nothing",
+        "cut JSON",
+    ],
+)
+def test_the_text_is_short_and_in_the_words_of_the_provider(content_type: str, text: str, expected: str):
+    assert str(faults.from_answer(502, {"content-type": content_type}, text.encode())) == expected
+
+
+def test_a_redirect_says_what_to_do():
+    error = faults.from_answer(307, {"location": "https://elsewhere.example"}, b"")
+
+    assert str(error) == "status 307: redirects are not followed"
+    assert error.hint == "set `baseURL` to the address that the server redirects to"
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        ({"type": "overloaded_error", "message": "Overloaded"}, 503, "status 503 in the answer: Overloaded"),
+        ({"type": "rate_limit_error", "message": "slow"}, 429, "status 429 in the answer: slow"),
+        ({"type": "authentication_error", "message": "who?"}, 401, "status 401 in the answer: who?"),
+        ({"type": "permission_error", "message": "no"}, 403, "status 403 in the answer: no"),
+        ({"type": "not_found_error", "message": "model"}, 404, "status 404 in the answer: model"),
+        ({"type": "invalid_request_error", "message": "bad"}, 400, "status 400 in the answer: bad"),
+        ({"type": "timeout_error", "message": "late"}, 504, "status 504 in the answer: late"),
+        ({"type": "api_error", "message": "oops"}, 500, "status 500 in the answer: oops"),
+        ({"code": 502, "message": "upstream"}, 502, "status 502 in the answer: upstream"),
+        ({"code": "429", "message": "slow"}, 429, "status 429 in the answer: slow"),
+        ({"code": "insufficient_quota", "message": "pay"}, 429, "status 429 in the answer: pay"),
+        ({"code": 7}, 500, "status 500 in the answer: 7"),
+        ("bare text", 500, "status 500 in the answer: bare text"),
+        (None, 500, "status 500 in the answer: the provider reported an error"),
+    ],
+)
+def test_an_error_inside_a_stream_stands_for_a_status(error: Json, status: int, text: str):
+    fault = faults.from_event(error)
+
+    assert (fault.status, str(fault)) == (status, text)
+    assert fault.retryable is (status in {429, 500, 502, 503, 504} and "pay" not in text)
