@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Coroutine
@@ -19,6 +18,8 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 def run(session: Session, work: Coroutine[Any, Any, T]) -> T:
     """Run the work of a command to its end. Raises KeyboardInterrupt when a signal ended it."""
+    import asyncio  # here, because the help reads every command and needs no event loop
+
     startup.over(session.environ)
     finished, result = asyncio.run(_until_signal(session, work))
     if not finished:
@@ -27,6 +28,8 @@ def run(session: Session, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _until_signal(session: Session, work: Coroutine[Any, Any, T]) -> tuple[bool, T | None]:
+    import asyncio
+
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
     came = False

@@ -71,5 +71,5 @@ def test_secrets_are_hidden_in_texts_keys_and_numbers() -> None:
 def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
     with pytest.raises(output.OutputClosed):
         printed(Full(BrokenPipeError()), {})
-    with pytest.raises(OctoError, match="^cannot write standard output: no space left on device$"):
+    with pytest.raises(OctoError, match=r"^cannot write standard output: no space left on device$"):
         printed(Full(OSError(errno.ENOSPC, "No space left on device")), {})

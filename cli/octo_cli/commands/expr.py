@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from octo import cel
 from octo.errors import ExpressionError, UsageError
 from octo.values import Json
 from octo_cli import diagnostics, inputs, output
@@ -44,19 +43,19 @@ def command(
         raise UsageError(
             "`octo expr` takes one expression", hint="for example `octo expr 'body.n + 1' --data '{\"n\": 2}'`"
         )
-    activation = {
+    names = {
         "body": inputs.body(data).value,
         "vars": inputs.mapping("--vars", vars_),
         "env": inputs.mapping("--env", env),
-        "eventID": os.urandom(16).hex(),
-        "correlationID": "",
-        "now": cel.Timestamp(time.time_ns()),
     }
-    output.document(session, _answer(session, given[0], activation), json=json)
+    output.document(session, _answer(session, given[0], names), json=json)
     return 0
 
 
-def _answer(session: Session, source: str, activation: dict[str, object]) -> dict[str, Json]:
+def _answer(session: Session, source: str, names: dict[str, Json]) -> dict[str, Json]:
+    from octo import cel
+
+    activation = {**names, "eventID": os.urandom(16).hex(), "correlationID": "", "now": cel.Timestamp(time.time_ns())}
     try:
         program = cel.compile(source, activation.keys())
     except ExpressionError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -75,6 +74,8 @@ async def _call(
     limit: float | None,
 ) -> octo.Message | None:
     """The message that the flow ends with, or None when it dropped it."""
+    import asyncio  # here, because the help reads this file and needs no event loop
+
     from octo_cli.progress import FlowLog, Progress
 
     progress = Progress(session)
