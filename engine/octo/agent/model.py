@@ -74,15 +74,17 @@ class Agent(Model):
 
     def refuse(self, refusals: Refusals) -> None:
         """Note everything about the values that cannot be used."""
-        if self.connector is None:
-            refusals.add("ai-agent requires a connector", hint="name a connector of an `llm-*` type")
-        if self.prompt is None:
-            refusals.add("ai-agent requires a prompt", hint="say in `prompt` what the agent is to do")
-        elif not self.prompt.strip():
-            refusals.add("ai-agent requires a prompt, found blank text", "prompt")
-        if not self.tools:
-            path = ("tools",) if "tools" in self.model_fields_set else ()
-            refusals.add("ai-agent requires at least one tool", *path, hint="add an entry to `tools`")
+        required = {
+            "connector": ("a connector", self.connector is not None),
+            "prompt": ("a prompt", self.prompt is not None and bool(self.prompt.strip())),
+            "tools": ("at least one tool", bool(self.tools)),
+        }
+        absent = [what for key, (what, given) in required.items() if not given and key not in self.model_fields_set]
+        if absent:
+            refusals.add(f"ai-agent requires {', '.join(absent)}")
+        for key, (what, given) in required.items():
+            if not given and key in self.model_fields_set:
+                refusals.add(f"ai-agent requires {what}, found none", key)
         if self.max_iterations > _MOST_TURNS:
             refusals.add(
                 f"ai-agent: `maxIterations` is at most {_MOST_TURNS}, found {self.max_iterations}", "maxIterations"
