@@ -70,7 +70,7 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
         status = next((status for word, status in _WORDS if word in words), 500)
     if retryable is None:
         retryable = _is_retryable(status) and "insufficient_quota" not in words
-    message = _message({"error": error}) or words or "the provider reported an error"
+    message = _own_words({"error": error}) or words or "the provider reported an error"
     return _error(
         status,
         f"status {status} in the answer: {message}",
@@ -140,14 +140,19 @@ def _json(text: str) -> Json:
 
 
 def _message(parsed: Json) -> str:
-    """The provider's own words: `error.message`, `error`, `message` or `detail`, else the whole as JSON."""
+    """The provider's own words, else the whole as JSON."""
+    return _own_words(parsed) or (_short(json.dumps(parsed, ensure_ascii=False), 200) if parsed else "")
+
+
+def _own_words(parsed: Json) -> str:
+    """The first text among `error.message`, `error.type`, `error`, `message` and `detail`."""
     if isinstance(parsed, dict):
         error = parsed.get("error")
         found = [error.get("message"), error.get("type")] if isinstance(error, dict) else [error]
         for candidate in (*found, parsed.get("message"), parsed.get("detail")):
             if isinstance(candidate, str) and candidate.strip():
                 return _short(candidate, _SHOWN)
-    return _short(json.dumps(parsed, ensure_ascii=False), 200) if parsed else ""
+    return ""
 
 
 def _page(text: str, content_type: str) -> str:

@@ -92,7 +92,7 @@ def reason(error: BaseException) -> str:
             case ssl.SSLCertVerificationError():
                 return f"the certificate is not trusted: {cause.verify_message}"
             case ssl.SSLError():
-                return f"no secure connection: {(cause.reason or str(cause)).lower().replace('_', ' ')}"
+                return f"no secure connection: {(getattr(cause, 'reason', None) or str(cause)).lower().replace('_', ' ')}"
             case socket.gaierror():
                 return "host not found"
             case OSError(errno=int(number)) if number in errno.errorcode:
