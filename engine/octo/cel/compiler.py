@@ -106,8 +106,12 @@ class _Compiler:
         kind = KIND_NAMES.get(dotted(node) or "")
         if kind is not None and isinstance(head := root(node), Name) and head.name not in self.scope:
             return _constant(kind)
-        operand = self.compile(node.operand)
-        return _select_optional(operand, node) if node.optional else _select(operand, node)
+        if node.optional:
+            return _select_optional(self.compile(node.operand), node)
+        match node.operand:
+            case Name(name, absolute=False) if name in self.scope:
+                return _select_place(self.scope[name], node)
+        return _select(self.compile(node.operand), node)
 
     def binary(self, node: Binary) -> Step:
         left, right = self.compile(node.left), self.compile(node.right)
@@ -118,7 +122,10 @@ class _Compiler:
                 return _add(left, right, node)
             case "in":
                 return _in(left, right, node)
-        return _binary(BINARY[node.operator], left, right, node)
+        operate = BINARY[node.operator]
+        if isinstance(node.right, Literal):
+            return _binary_constant(operate, left, node.right.value, node)
+        return _binary(operate, left, right, node)
 
     def call(self, node: Call) -> Step:
         name, arguments = resolve(node, self.scope)
@@ -237,6 +244,22 @@ def _select(operand: Step, node: Select) -> Step:
     return selected
 
 
+def _select_place(place: int, node: Select) -> Step:
+    """The same on a variable of a comprehension: most of what is evaluated once per element."""
+    field, column, length = node.field, node.column, node.length
+
+    def selected(frame: Frame) -> Value:
+        value = frame.places[place]
+        try:
+            return value[field] if type(value) is dict else select(value, field)
+        except KeyError:
+            raise Failure(f"no such key: {field}", column, length) from None
+        except Failure as failure:
+            raise failure.at(column, length) from None
+
+    return selected
+
+
 def _select_optional(operand: Step, node: Select) -> Step:
     field = node.field
     return lambda frame: select_optional(operand(frame), field)
@@ -292,6 +315,18 @@ def _binary(operate: Callable[[Value, Value], Value], left: Step, right: Step, n
     def operated(frame: Frame) -> Value:
         try:
             return operate(left(frame), right(frame))
+        except Failure as failure:
+            raise failure.at(column, length) from None
+
+    return operated
+
+
+def _binary_constant(operate: Callable[[Value, Value], Value], left: Step, right: Value, node: Binary) -> Step:
+    column, length = node.column, node.length
+
+    def operated(frame: Frame) -> Value:
+        try:
+            return operate(left(frame), right)
         except Failure as failure:
             raise failure.at(column, length) from None
 

@@ -163,8 +163,8 @@ def _comparison(sign: str, compare: Callable[[Value, Value], bool]) -> Callable[
 
 less = _comparison("<", operator.lt)
 less_or_equal = _comparison("<=", operator.le)
-greater = _comparison(">", lambda left, right: right < left)
-greater_or_equal = _comparison(">=", lambda left, right: right <= left)
+greater = _comparison(">", operator.gt)
+greater_or_equal = _comparison(">=", operator.ge)
 
 
 def not_equal(left: Value, right: Value) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from math import isfinite
+from operator import is_
 from typing import Any, TypeAlias
 
-from octo.values import Json, number_text
+from octo.values import Json, clean_text, number_text
 
 Value: TypeAlias = Any
 """A JSON value as it is (its numbers are float, the kind `double`), or one of int, UInt, bytes, Timestamp,
@@ -269,6 +270,11 @@ def text_of(value: Value) -> str | None:
     return None
 
 
+def to_bytes(data: str | bytes) -> bytes:
+    """Bytes as they are, text as UTF-8."""
+    return data if isinstance(data, bytes) else clean_text(data).encode()
+
+
 def guard_size(size: int) -> None:
     """Refuse a text or list that would burst the budget, before it is made."""
     if size > SIZE_MAX:
@@ -294,7 +300,7 @@ class _Bridge:
             self.count(len(value))
             return value
         if kind is float:
-            return value if math.isfinite(value) else number_text(value)
+            return value if isfinite(value) else number_text(value)
         if value is None or kind is bool:
             return value
         if kind is dict:
@@ -317,26 +323,31 @@ class _Bridge:
         return self.cross(plain(value))
 
     def mapping(self, value: dict[Value, Value]) -> Json:
-        self.count(sum(map(len, self.text_keys(value))) + 8 * len(value))
-        crossed = {key: self.cross(item) for key, item in value.items()}
-        return value if all(map(_same, crossed.values(), value.values())) else crossed
+        size = 0
+        changed: dict[str, Json] = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise self.refused_key(key)
+            size += len(key) + 8
+            kind = type(item)
+            if kind is str:
+                size += len(item)
+            elif not (item is None or (kind is float and isfinite(item))):
+                crossed = self.cross(item)
+                if crossed is not item:
+                    changed[key] = crossed
+        self.count(size)
+        return {**value, **changed} if changed else value
 
     def sequence(self, value: list[Value]) -> Json:
         self.count(8 * len(value))
         crossed = [self.cross(item) for item in value]
-        return value if all(map(_same, crossed, value)) else crossed
+        return value if all(map(is_, crossed, value)) else crossed
 
-    def text_keys(self, mapping: dict[Value, Value]) -> Iterable[str]:
-        for key in mapping:
-            if not isinstance(key, str):
-                kind = "bool" if type(key) is BoolKey else kind_of(key).name
-                raise Failure(f"convert expression result: a JSON object has text keys, not keys of kind `{kind}`")
-            yield key
+    def refused_key(self, key: Value) -> Failure:
+        kind = "bool" if type(key) is BoolKey else kind_of(key).name
+        return Failure(f"convert expression result: a JSON object has text keys, not keys of kind `{kind}`")
 
     def count(self, size: int) -> None:
         self.size += size
         guard_size(self.size)
-
-
-def _same(left: Json, right: Value) -> bool:
-    return left is right

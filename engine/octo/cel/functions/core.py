@@ -17,6 +17,7 @@ from octo.cel.values import (
     Value,
     kind_of,
     text_of,
+    to_bytes,
 )
 
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -115,4 +116,4 @@ def bool_(value: bool | str) -> bool:
 @function("bytes")
 def bytes_(value: str | bytes) -> bytes:
     """The UTF-8 bytes of a text."""
-    return value if isinstance(value, bytes) else value.encode(errors="replace")
+    return to_bytes(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from octo.cel.functions import function
-from octo.cel.values import Failure
+from octo.cel.values import Failure, to_bytes
 
 
 @function("base64.encode")
@@ -29,4 +29,4 @@ def base64_decode(text: str) -> bytes:
 @function("hexEncode")
 def hex_encode(data: str | bytes) -> str:
     """The bytes as lowercase hexadecimal digits; a text counts as UTF-8."""
-    return (data.encode() if isinstance(data, str) else data).hex()
+    return to_bytes(data).hex()

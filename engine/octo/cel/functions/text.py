@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from octo.cel.functions import function
-from octo.cel.values import Failure, Kind, Optional, UInt, Value, guard_size, items, kind_of, text_of
+from octo.cel.values import Failure, Kind, Optional, UInt, Value, guard_size, items, kind_of, text_of, to_bytes
 from octo.values import number_text
 
 _CLAUSE = re.compile(r"%(?:(%)|(?:\.(\d{1,3}))?([sdfebxXo]))?")
@@ -78,7 +78,7 @@ def _octal(value: Value, precision: int) -> str:
 
 def _hexadecimal(value: Value, precision: int) -> str:
     if isinstance(value, str | bytes):
-        return (value.encode() if isinstance(value, str) else value).hex()
+        return to_bytes(value).hex()
     return f"{_whole('x', value):x}"
 
 
