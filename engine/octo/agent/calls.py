@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -57,6 +56,8 @@ class Calls:
 
     async def _together(self, calls: Sequence[ToolCall], iteration: int, cut: ToolCall | None) -> list[Outcome]:
         """Run every call on a copy of the message, then bring the effects together as if run in call order."""
+        import asyncio
+
         copies = [self._message.clone() for _ in calls]
         writes = [_note_writes(copy) for copy in copies]
         slots = asyncio.Semaphore(self._at_once)
@@ -139,7 +140,9 @@ class Calls:
                     seconds,
                 )
             )
-        self._run.log("info", "tool result", tool=call.name, call=call.id, error=outcome.is_error, seconds=seconds)
+        self._run.log(
+            "info", "tool result", tool=call.name, call=call.id, error=outcome.is_error, seconds=round(seconds, 6)
+        )
 
 
 class _Noted(dict[str, Json]):

@@ -158,7 +158,7 @@ class AgentLoop:
         except ProviderError as error:
             self._tell_turn(time.perf_counter() - started, error=error)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
-        response = replace(response, message=_readable(response.message))
+        response = replace(response, message=_readable(response.message, self.iteration))
         if response.usage is not None:
             self.usage = response.usage if self.usage is None else self.usage + response.usage
         self._tell_turn(time.perf_counter() - started, response)
@@ -303,15 +303,20 @@ def _reason(call: ToolCall) -> str:
     return reason if isinstance(reason, str) else ""
 
 
-def _readable(turn: ChatMessage) -> ChatMessage:
-    """The turn without halves of characters, which can neither be stored nor sent again."""
-    return replace(turn, parts=tuple(map(_readable_part, turn.parts)))
+def _readable(turn: ChatMessage, iteration: int) -> ChatMessage:
+    """The turn without halves of characters, which can neither be stored nor sent, and with an id for each call."""
+    return replace(
+        turn,
+        parts=tuple(_readable_part(part, f"call-{iteration}-{index}") for index, part in enumerate(turn.parts)),
+    )
 
 
-def _readable_part(part: Part) -> Part:
+def _readable_part(part: Part, id: str) -> Part:
     match part:
-        case Text() | Reasoning() if part.text != (text := clean_text(part.text)):
-            return replace(part, text=text)
-        case ToolCall() if part.arguments != (arguments := clean_text(part.arguments)):
-            return replace(part, arguments=arguments)
+        case Text() | Reasoning():
+            text = clean_text(part.text)
+            return part if text == part.text else replace(part, text=text)
+        case ToolCall():
+            texts = (clean_text(part.id) or id, clean_text(part.name), clean_text(part.arguments))
+            return part if texts == (part.id, part.name, part.arguments) else ToolCall(*texts, part.replay)
     return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,9 @@ GIVE_UP: Final = ToolDefinition(
 
 RESERVED: Final = frozenset({"load_skill", GIVE_UP.name})
 """Names that no tool may have, because a call of them never reaches a branch."""
+
+PORTABLE: Final = re.compile("[A-Za-z0-9_-]{1,64}")
+"""Tool names that every provider takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ class Tool(Model):
             arguments = self.arguments(call.arguments, message, around)
         except ValueError as error:
             return Outcome(f"invalid arguments: {error}", is_error=True)
+        except RecursionError:
+            return Outcome("invalid arguments: nested too deeply", is_error=True)
         except OctoError as error:
             return Outcome(clean_text(error.message), is_error=True)
         message.body = arguments

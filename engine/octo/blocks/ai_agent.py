@@ -10,6 +10,7 @@ from pydantic import BeforeValidator
 from octo.agent import answer, attachments
 from octo.agent.loop import AgentLoop, Answered, GaveUp, Halted, Task
 from octo.agent.model import Agent, system_prompt
+from octo.agent.tools import PORTABLE
 from octo.block import Block, Finding, SubFlow
 from octo.errors import OctoError
 from octo.fields import Bool, Expression, Int, Refusals, Text
@@ -83,6 +84,13 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
 
     def check(self, config: Config) -> Iterator[Finding]:
         for index, tool in enumerate(self.tools):
+            if not PORTABLE.fullmatch(tool.name):
+                yield Finding(
+                    f"ai-agent tool `{tool.name}`: providers refuse this name",
+                    ("tools", index, "name"),
+                    "use at most 64 letters, digits, `_` and `-`",
+                    warning=True,
+                )
             reason = tool.checker.unusable
             if reason is not None:
                 yield Finding(

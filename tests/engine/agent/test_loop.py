@@ -338,6 +338,19 @@ async def test_half_an_emoji_never_reaches_the_conversation():
     assert ran.message.body == "end \ufffd"
 
 
+async def test_half_an_emoji_in_the_name_of_a_tool_is_told_readably():
+    ran = await run(TOOL, reply("", call("\ud83d")), reply("done"))
+
+    assert ran.results == [('unknown tool "\ufffd"', True)]
+
+
+async def test_a_call_without_an_id_is_given_one():
+    ran = await run(TOOL, reply("", ToolCall("", "t", "{}"), ToolCall("", "t", "{}")), reply("done"))
+
+    assert [part.call_id for part in ran.requests[1].messages[2].parts] == ["call-1-0", "call-1-1"]
+    assert ran.message.vars["toolCallId"] == "call-1-1"
+
+
 async def test_a_result_of_ten_megabytes_goes_to_the_model_whole():
     keys = """
         tools:

@@ -69,6 +69,14 @@ async def test_arguments_that_cannot_be_used_are_told_to_the_model(arguments, te
     assert message.vars["toolName"] == "t"
 
 
+@pytest.mark.parametrize("depth", [2000, 100_000])
+async def test_deeply_nested_arguments_do_no_harm(depth):
+    (told, is_error), _ = await result(echo(), '{"a":' * depth + "1" + "}" * depth)
+
+    assert is_error
+    assert told.startswith("invalid arguments: ") and told.endswith("nested too deeply")
+
+
 HALL = "inputSchema: {type: object, required: [hall], properties: {hall: {type: string}, n: {type: integer}}}"
 
 

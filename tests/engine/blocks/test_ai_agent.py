@@ -4,10 +4,13 @@ import json
 
 import pytest
 
-from fake_model import TOOL, reply, run
+from fake_model import TOOL, config_text, reply, run
 from octo.errors import BlockError, ConfigError
 from octo.llm.chat import File, Text
 from octo.testing import harness
+from vendor import AnthropicServer
+from vendor import call as vendor_call
+from vendor import reply as vendor_reply
 
 CONFIG = """
 connectors:
@@ -224,6 +227,12 @@ def test_a_schema_that_is_not_usable_is_a_warning():
     ]
 
 
+def test_a_tool_name_that_providers_refuse_is_a_warning():
+    config = harness.config(config_text("tools: [{name: 'look up', description: d, process: []}]"))
+
+    assert [problem.message for problem in config.warnings] == ["ai-agent tool `look up`: providers refuse this name"]
+
+
 def test_blocks_of_tools_and_default_are_addressed_by_their_names():
     keys = (
         "name: plan\n"
@@ -429,3 +438,110 @@ async def test_a_failing_default_path_fails_the_block():
     assert caught.value.message == (
         'block "ag": block "fallback": set-payload value: evaluate expression: no such key: missing'
     )
+
+
+# ---------------------------------------------------------------- over the wire
+
+
+WIRE = """
+connectors:
+  - name: m
+    type: llm-anthropic
+    settings: {apiKey: k}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: ag
+        connector: m
+        prompt: Do it.
+        tools:
+          - name: t
+            description: A tool.
+            process:
+              - type: set-payload
+                settings: {value: 'vars.result'}
+        default:
+          process:
+            - type: set-payload
+              settings: {value: '{"default": body}'}
+"""
+
+
+async def over_the_wire(*script, body=None, **vars):
+    """The message that came out, and the requests that the vendor took; it must refuse none."""
+    with AnthropicServer(script) as server:
+        async with harness.runtime(WIRE, environ={"ANTHROPIC_BASE_URL": server.url}) as octo:
+            message = await octo.invoke("f", body, vars=vars)
+    assert server.refusals == []
+    return message, [request.json for request in server.requests]
+
+
+@pytest.mark.parametrize("result", ["", " ", "\n\t", None, "\ud83d"])
+async def test_no_result_of_a_tool_makes_a_request_that_the_vendor_refuses(result):
+    script = [vendor_reply(" ", calls=[vendor_call("t")]), vendor_reply("done")]
+    message, requests = await over_the_wire(*script, body={"q": "\ud83d"}, result=result)
+
+    assert message.body == "done"
+    assert [turn["role"] for turn in requests[1]["messages"]] == ["user", "assistant", "user"]
+    assert [part["type"] for part in requests[1]["messages"][1]["content"]] == ["tool_use"]
+
+
+@pytest.mark.parametrize("arguments", ['{"path":"a"', '{"path":"a"}'], ids=["cut", "parses all the same"])
+async def test_calls_that_the_vendor_cut_off_never_run(arguments):
+    cut = vendor_reply(calls=[vendor_call("t", arguments)], stop_reason="max_tokens")
+    message, requests = await over_the_wire(cut, cut, body="in", result="ran")
+
+    assert message.body == {"default": "in"}
+    assert "toolName" not in message.vars
+    (result,) = requests[1]["messages"][2]["content"]
+    assert result["is_error"] is True
+
+
+async def test_an_empty_reply_of_the_vendor_is_no_success():
+    with pytest.raises(BlockError) as caught:
+        await over_the_wire(vendor_reply(), vendor_reply(thinking="Hm."))
+
+    assert caught.value.message == 'block "ag": ai-agent: the model gave an empty answer twice, and no tool ran'
+
+
+async def test_an_agent_may_work_inside_a_tool_of_another():
+    script = [
+        vendor_reply(calls=[vendor_call("ask", {"q": "size?"})]),
+        vendor_reply(calls=[vendor_call("look", {})]),
+        vendor_reply("small"),
+        vendor_reply("done"),
+    ]
+    config = """
+connectors:
+  - name: m
+    type: llm-anthropic
+    settings: {apiKey: k}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        connector: m
+        prompt: Outer.
+        tools:
+          - name: ask
+            description: Ask another agent.
+            process:
+              - type: ai-agent
+                connector: m
+                prompt: Inner.
+                input: body.q
+                tools:
+                  - name: look
+                    description: Look.
+                    process: []
+"""
+    with AnthropicServer(script) as server:
+        async with harness.runtime(config, environ={"ANTHROPIC_BASE_URL": server.url}) as octo:
+            message = await octo.invoke("f", {})
+
+    assert message.body == "done"
+    assert server.refusals == []
+    assert server.requests[1].json["messages"][0]["content"][0]["text"] == "size?"
+    (result,) = server.requests[3].json["messages"][2]["content"]
+    assert result["content"] in ('"small"', [{"type": "text", "text": '"small"'}])
