@@ -35,6 +35,9 @@ class EnvText(str):
         self.name = name
         return self
 
+    def __repr__(self) -> str:
+        return f"${{{self.name}}}"
+
 
 class LoadContext(Protocol):
     """What validation may ask of the load that it is part of."""

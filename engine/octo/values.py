@@ -13,6 +13,8 @@ Json: TypeAlias = Any
 """A decoded JSON value: None, bool, float (or int), str, list, dict with text keys."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_HUGE = re.compile(r"\d{300}|\d[eE]\+?\d{3}")
+"""What a number looks like that may be too large for a double."""
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -28,7 +30,17 @@ def parse(text: str | bytes) -> Json:
         value = _decoder.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if _HUGE.search(text):
+        _refuse_infinity(value)
     return clean(value) if "\\u" in text or _SURROGATE.search(text) else value
+
+
+def _refuse_infinity(value: Json) -> None:
+    if isinstance(value, float) and math.isinf(value):
+        raise ValueError("a number is out of the range of doubles")
+    if isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            _refuse_infinity(item)
 
 
 def _refuse_constant(name: str) -> Json:

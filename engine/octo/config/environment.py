@@ -77,6 +77,11 @@ def resolve(
             found[name] = declaration.default
         if name in found and (declaration.secret or _SECRET_NAME.search(name)):
             secrets.add(found[name])
+            if 0 < len(found[name]) < _SHORTEST_SECRET:
+                short = declaration.problem(
+                    f"the value of `{name}` is too short to be masked", "give it 6 characters or more"
+                )
+                problems.append(replace(short, severity="warning"))
     environment = Environment(found, _masked_forms(secrets), frozenset(declared), frozenset(missing))
     return environment, problems
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic_core import ValidationError
 
 from octo import registry
 from octo.config import address, check, environment, merge, resources
+from octo.config.environment import Environment
 from octo.config.model import Config, Origin
 from octo.config.problems import Describer
 from octo.errors import ConfigError, Location, Problem
@@ -62,6 +64,7 @@ def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = Non
         problems += describer.problems(error)
 
     if config is not None:
+        config.put_at(Origin(path, root, environment_values, environ, describer.locate))
         address.place(config)
         for where, finding in check.check(config):
             problems.append(
@@ -72,9 +75,18 @@ def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = Non
     warnings += [problem for problem in problems if problem.severity == "warning"]
     errors = _in_order([problem for problem in problems if problem.severity == "error"])
     if errors or config is None:
-        raise ConfigError(errors)
-    config.put_at(Origin(path, root, environment_values, environ, describer.locate, tuple(_in_order(warnings))))
+        raise ConfigError([_masked(problem, environment_values) for problem in errors])
+    config.put_at(
+        replace(config.origin, warnings=tuple(_masked(problem, environment_values) for problem in _in_order(warnings)))
+    )
     return config
+
+
+def _masked(problem: Problem, environment: Environment) -> Problem:
+    """The problem without secret values, which an expression may hold through `${NAME}`."""
+    excerpt = problem.excerpt and replace(problem.excerpt, text=environment.mask(problem.excerpt.text))
+    hint = problem.hint and environment.mask(problem.hint)
+    return replace(problem, message=environment.mask(problem.message), hint=hint, excerpt=excerpt)
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

@@ -72,6 +72,9 @@ class Describer:
         for details in error.errors(include_url=False):
             if details["type"] == "echo" or _counts_faulty_items(details) or self._is_misspelt(details):
                 continue
+            document, origin = self._merged.origin(self.written(tuple(details["loc"])))
+            if origin in document.unresolved:
+                continue
             yield self._problem(details)
 
     def at(

@@ -249,7 +249,7 @@ def test_what_is_not_substituted_stays_as_written() -> None:
 
 def test_unknown_and_unset_names_are_reported_where_they_stand() -> None:
     text = (
-        "env: [{name: ANTHROPIC_API_KEY, default: k}, {name: UNSET}]\n"
+        "env: [{name: ANTHROPIC_API_KEY, default: a-long-key}, {name: UNSET}]\n"
         "a: ${ANTROPIC_API_KEY}\n"
         "b: 'see ${UNSET} and ${ZZZ} and ${UNSET}'\n"
         "c:\n  - >-\n    ${ZZZ}\n    there\n"

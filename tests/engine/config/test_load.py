@@ -261,3 +261,46 @@ def test_a_connector_of_the_wrong_name_is_reported_with_the_near_miss():
                 tools: [ { name: t, description: d, process: [] } ]
         """
     ) == [("6:20", 'ai-agent: connector "cloude" is not configured', "did you mean `claude`?")]
+
+
+def test_a_secret_never_stands_in_an_error():
+    with pytest.raises(ConfigError) as caught:
+        config(
+            """\
+            env: [ { name: API_KEY } ]
+            flows:
+              - name: main
+                process: [ { type: set-payload, value: '"${API_KEY}" + ' } ]
+            """,
+            environ={"API_KEY": "sk-hunter2-secret"},
+        )
+
+    (problem,) = caught.value.problems
+    assert problem.message.startswith('compile expression ""***" +": ')
+    assert "hunter2" not in repr(problem)
+
+
+def test_a_missing_variable_is_reported_once_and_not_again_where_it_is_used():
+    assert problems(
+        """\
+        env: [ { name: LIMIT, required: true } ]
+        flows: [ { name: main, workers: "${LIMIT}", process: [ { type: log, message: "${LIMIT}" } ] } ]
+        """
+    ) == [
+        (
+            "1:16",
+            'required environment variable "LIMIT" is not set',
+            "run `export LIMIT=…`, or put `LIMIT=…` into `.env` in the directory where you run octo",
+        )
+    ]
+
+
+def test_a_secret_that_is_too_short_to_be_masked_is_a_warning():
+    loaded = config("env: [ { name: API_KEY } ]", environ={"API_KEY": "abc"})
+
+    (warning,) = loaded.warnings
+    assert (warning.severity, warning.message, warning.hint) == (
+        "warning",
+        "the value of `API_KEY` is too short to be masked",
+        "give it 6 characters or more",
+    )
