@@ -123,8 +123,11 @@ class AgentLoop:
             ending = self._ending(response)
             if ending is not None:
                 return ending
+            cut = _cut_off(response)
+            self._was_cut_off = cut is not None
             if response.calls:
-                await self._run_tools(response)
+                results = await self._calls.run(response.calls, self.iteration, cut=cut)
+                self.transcript.append(ChatMessage("tool", results))
             if self._calls.stop_requested:
                 return Halted()
         return GaveUp("exceeded max iterations")
@@ -227,12 +230,6 @@ class AgentLoop:
         if taken is not None:
             self.message.vars["guardrailReason"] = ending.detail
         return ending
-
-    async def _run_tools(self, response: ChatResponse) -> None:
-        cut = _cut_off(response)
-        self._was_cut_off = cut is not None
-        results = await self._calls.run(response.calls, self.iteration, cut=cut)
-        self.transcript.append(ChatMessage("tool", results))
 
     # ------------------------------------------------------------ telling
 
