@@ -10,13 +10,7 @@ def main() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, startup.quit_at_once)
-    args = sys.argv[1:]
-    if args in (["version"], ["--version"]):
-        import octo
-
-        sys.stdout.write(f"octo {octo.__version__}\n")
-        startup.leave(0)
-    startup.leave(startup.run(args))
+    startup.leave(startup.run(sys.argv[1:]))
 
 
 if __name__ == "__main__":

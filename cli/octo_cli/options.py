@@ -40,9 +40,7 @@ AsJson = Annotated[
         "--json/--no-json", show_default=False, help="One line of JSON on a terminal too; default only in a pipe"
     ),
 ]
-Verbose = Annotated[
-    bool, typer.Option("-v/--no-v", show_default=False, help="Tell each model turn and tool call; default off")
-]
+Verbose = Annotated[bool, typer.Option("-v/--no-v", show_default=False, help="Tell each model turn too; default off")]
 Debug = Annotated[bool, typer.Option("--debug/--no-debug", show_default=False, help="Show tracebacks; default off")]
 
 _TRUTH: Final = {

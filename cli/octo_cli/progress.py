@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from octo.observe import (
     AgentEnded,
@@ -22,6 +23,7 @@ from octo_cli import logs
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.live import Live
     from rich.spinner import Spinner
     from rich.table import Table
@@ -165,19 +167,6 @@ class Progress:
                     seconds=round(event.seconds, 3),
                     error=event.error.message if event.error else None,
                 )
-            case ToolCalled():
-                self._log(
-                    "tool called", event, turn=event.iteration, tool=event.tool, arguments=_short(event.arguments)
-                )
-            case ToolReturned():
-                self._log(
-                    "tool failed" if event.is_error else "tool returned",
-                    event,
-                    turn=event.iteration,
-                    tool=event.tool,
-                    result=_short(event.text),
-                    seconds=round(event.seconds, 3),
-                )
             case DefaultPathTaken():
                 self._log("default path taken", event, reason=event.reason, detail=event.detail or None)
 
@@ -188,7 +177,6 @@ class Progress:
 
     def _start(self) -> Live:
         from rich.console import Console
-        from rich.file_proxy import FileProxy
         from rich.live import Live
         from rich.spinner import Spinner
 
@@ -205,7 +193,7 @@ class Progress:
         )
         live.start()
         # What is logged meanwhile goes above the display, not through it.
-        self._session.err = FileProxy(console, self._err)  # type: ignore[assignment]  # it writes like a stream
+        self._session.err = _Above(console, self._err)
         return live
 
     def _table(self) -> Table:
@@ -220,6 +208,27 @@ class Progress:
             shown = Text(logs.printable(self._session.mask("  ".join(words))), no_wrap=True, overflow="ellipsis")
             table.add_row(self._spinner, shown)
         return table
+
+
+class _Above(io.StringIO):
+    """Stands in for the terminal while the display is on: what is written appears above it."""
+
+    def __init__(self, console: Console, terminal: TextIO) -> None:
+        super().__init__()
+        self._console = console
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        from rich.text import Text
+
+        self._console.print(Text.from_ansi(text), soft_wrap=True)
+        return len(text)
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
 
 
 def _read(usage: Usage | None) -> int | None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TextIO
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C or SIGTERM."""
@@ -26,14 +26,25 @@ def run(args: Sequence[str]) -> int:
     the installed packages for plug-ins. Streams speak UTF-8 whatever the locale says.
     """
     environ = {_utf8(name): _utf8(value) for name, value in os.environ.items()}
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    sys.stdout, sys.stderr = _speaking_utf8(sys.stdout), _speaking_utf8(sys.stderr)
+    if args in (["version"], ["--version"]):
+        import octo
+
+        sys.stdout.write(f"octo {octo.__version__}\n")
+        return 0
     gc.disable()
     os.environ.setdefault(_PLUGIN_SCAN, "__all__")
     from octo_cli.main import main
 
     return main([_utf8(arg) for arg in args], environ=environ)
+
+
+def _speaking_utf8(stream: TextIO | None) -> TextIO:
+    if stream is None:  # closed by whoever started the process
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  (open until the end; no pathlib yet)
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    return stream
 
 
 def over(environ: Mapping[str, str]) -> None:
@@ -48,7 +59,7 @@ def over(environ: Mapping[str, str]) -> None:
 def leave(status: int) -> NoReturn:
     """End the process without taking the interpreter apart, which would take as long as a small flow."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, full, or never there: reported before
+        with suppress(OSError, ValueError):  # closed or full: reported before
             stream.flush()
     os._exit(status)
 

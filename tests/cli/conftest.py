@@ -68,6 +68,16 @@ class Wait(Block, type="test-wait"):
             print("left", flush=True)
         return message
 
+class Stubborn(Block, type="test-stubborn"):
+    async def execute(self, message: Message, run: Run) -> Message:
+        print("waiting", flush=True)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            print("cleaning up", flush=True)
+            await asyncio.sleep(30)
+        return message
+
 class Crash(Block, type="test-crash"):
     async def execute(self, message: Message, run: Run) -> Message:
         raise KeyError(run.environment["API_KEY"])
@@ -82,7 +92,7 @@ def plugin(tmp_path: Path) -> Path:
     facts.mkdir(parents=True)
     (folder / "waiting.py").write_text(PLUGIN, encoding="utf-8")
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: waiting\nVersion: 1.0\n", encoding="utf-8")
-    points = "[octo.blocks]\ntest-wait = waiting:Wait\ntest-crash = waiting:Crash\n"
+    points = "[octo.blocks]\ntest-wait = waiting:Wait\ntest-stubborn = waiting:Stubborn\ntest-crash = waiting:Crash\n"
     (facts / "entry_points.txt").write_text(points, encoding="utf-8")
     return folder
 

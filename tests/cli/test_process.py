@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -19,6 +20,8 @@ CONFIG = """\
 flows:
   - name: slow
     process: [{type: test-wait, for: 30s}]
+  - name: stubborn
+    process: [{type: test-stubborn}]
   - name: same
   - name: fails
     process: [{type: set-payload, value: 'body["é"]'}]
@@ -75,6 +78,21 @@ def test_a_signal_ends_a_flow_in_good_order(slow: subprocess.Popen[bytes], numbe
     assert stdout == b"left\n"
     assert stderr.endswith(b' level=ERROR msg="cli stopped with error" error="interrupted"\n')
     assert slow.returncode == 130
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, environ: dict[str, str]) -> None:
+    command = [*OCTO, "invoke", "--config", "app.yaml", "--flow", "stubborn"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == b"cleaning up\n"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=10)
+
+    assert (stderr, process.returncode) == (b"", 130)
 
 
 @pytest.mark.parametrize("delay", [0.005, 0.02, 0.04, 0.06, 0.09, 0.13, 0.2])
@@ -145,6 +163,13 @@ def test_a_closed_standard_input_is_no_body(tmp_path: Path, environ: dict[str, s
     assert (outcome.stderr, outcome.returncode) == (b"", 0)
 
 
+@pytest.mark.parametrize("args", ["--version", "invoke --config app.yaml --flow same"])
+def test_closed_outputs_are_no_fault(tmp_path: Path, environ: dict[str, str], args: str) -> None:
+    command = f"exec {sys.executable} -m octo_cli {args} >&- 2>&-"
+
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environ, check=False).returncode == 0
+
+
 def test_a_reader_that_went_away_ends_the_command_quietly(octo: Any) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -189,6 +214,44 @@ def test_on_a_terminal_errors_are_written_for_people(tmp_path: Path, environ: di
         '\x1b[31m\x1b[1merror:\x1b[0m flow "sam" is not registered\n\x1b[36m\x1b[1mhint:\x1b[0m did you mean `same`?\n'
     )
     assert status == 2
+
+
+AGENT = """\
+connectors:
+  - name: model
+    type: llm-scripted
+    settings:
+      turns:
+        - calls: [{name: look, args: {q: x}}]
+          usage: {inputTokens: 1200, outputTokens: 30}
+        - text: '{"n": 42}'
+          delay: 300ms
+          usage: {inputTokens: 1300, outputTokens: 20}
+flows:
+  - name: ask
+    process:
+      - type: ai-agent
+        name: helper
+        connector: model
+        prompt: You help.
+        tools:
+          - name: look
+            description: Look something up
+            process: [{type: set-payload, value: '"\\u001b[2Jfound"'}]
+"""
+
+
+def test_an_agent_at_work_is_shown_live_and_summed_up(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "agent.yaml").write_text(AGENT, encoding="utf-8")
+
+    shown, status = on_a_terminal(["invoke", "--config", "agent.yaml", "--flow", "ask"], tmp_path, environ)
+
+    live, answer = re.split(r"2 turns, 1 tool call, 2,500 tokens read and 50 tokens written, [01]\.\d s\n", shown)
+    assert "ask.helper  turn 2  thinking" in live
+    assert "tool call  tool=look  call=call_1\n" in live
+    assert "\x1b[2J" not in shown
+    assert '"n"' in answer
+    assert status == 0
 
 
 def test_completion_knows_commands_and_options(octo: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 CONFIG = """\
 env:
   - name: API_KEY
-    default: none
+    default: placeholder
 flows:
   - name: double
     process:
