@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from octo.connector import Connector
 from octo.errors import ConnectorError
-from octo.fields import Bool, Int, LooseText, Refusals, Text, one_of, refusal
+from octo.fields import Bool, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, header_list, url_fault
 from octo.llm.model import HttpModel
 from octo.llm.providers import PROVIDERS
@@ -103,12 +103,14 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
 
     def named(self, instance: str) -> None:
         super().named(instance)
+        refusals = Refusals()
         if not self.api_key.strip():
-            raise refusal(
+            refusals.add(
                 f'connector "{instance}" ({self.type}): apiKey is empty',
-                "declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
-                at="settings",
+                "apiKey",
+                hint="declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
             )
+        refusals.raise_if_any()
 
     @asynccontextmanager
     async def open(self, runtime: Runtime) -> AsyncIterator[HttpModel]:

@@ -92,7 +92,8 @@ def reason(error: BaseException) -> str:
             case ssl.SSLCertVerificationError():
                 return f"the certificate is not trusted: {cause.verify_message}"
             case ssl.SSLError():
-                return f"no secure connection: {(getattr(cause, 'reason', None) or str(cause)).lower().replace('_', ' ')}"
+                words = getattr(cause, "reason", None) or str(cause)
+                return f"no secure connection: {words.lower().replace('_', ' ')}"
             case socket.gaierror():
                 return "host not found"
             case OSError(errno=int(number)) if number in errno.errorcode:

@@ -250,7 +250,7 @@ def _decoded(body: bytes, content_type: str, decoder: Decoder) -> Sequence[Delta
     except Unreadable as error:
         raise ProviderError(f"the answer is of no known shape: {error}") from error
     except (ValueError, RecursionError) as error:
-        if body.lstrip().startswith(b"{"):
+        if body.lstrip()[:1] in {b"", b"{"}:
             raise Truncated("the answer broke off before its end", retryable=True) from error
         summary = faults.page_summary(body, content_type)
         raise ProviderError(f"the answer is not JSON: {summary}") from error

@@ -1,0 +1,174 @@
+"""octo/connectors/llm.py: the settings of LLM connectors."""
+
+from dataclasses import replace
+
+import pytest
+
+from octo.connectors.llm import LlmAnthropic
+from octo.errors import ConfigError, ConnectorError
+from octo.llm.chat import ChatRequest, user
+from octo.llm.credentials import Credentials
+from octo.llm.model import HttpModel
+from octo.llm.wire import Endpoint
+from octo.testing.harness import config, runtime
+from vendor.anthropic import AnthropicServer, reply
+
+PLAIN = Endpoint(
+    Credentials("anthropic", "https://api.anthropic.com/v1", "x-api-key", api_key="k"),
+    "claude-sonnet-4-6",
+    max_tokens=4096,
+)
+
+
+def yaml(*settings: str) -> str:
+    lines = "".join(f"\n                {line}" for line in settings)
+    return f"""
+        env:
+          - name: KEY
+        connectors:
+          - name: claude
+            type: llm-anthropic
+            settings:{lines}
+    """
+
+
+def endpoint(*settings: str, environ: dict[str, str] | None = None) -> Endpoint:
+    connector = config(yaml(*settings), environ=environ).connector("claude")
+    assert isinstance(connector, LlmAnthropic)
+    return connector.endpoint(environ or {})
+
+
+def problem(*settings: str, environ: dict[str, str] | None = None) -> tuple[int, str]:
+    with pytest.raises(ConfigError) as caught:
+        config(yaml(*settings), environ=environ)
+    (only,) = caught.value.problems
+    assert only.location is not None
+    return only.location.line - 8, only.message
+
+
+def test_a_key_is_enough():
+    assert endpoint("apiKey: k") == PLAIN
+
+
+def test_all_settings():
+    found = endpoint(
+        "apiKey: k",
+        "model: claude-opus-4-6",
+        "maxTokens: 8000",
+        "baseURL: http://localhost:8080",
+        "thinking: budgeted",
+        "thinkingBudget: 2000",
+        "promptCache: 'on'",
+        "enable1mContext: true",
+        "user: 12",
+        "headers: {X-Team: a, X-Empty: '', X-Number: 1}",
+        environ={"OCTO_AI_HTTP_HEADERS": "x-run: 7"},
+    )
+
+    assert found == Endpoint(
+        Credentials(
+            "anthropic",
+            "http://localhost:8080",
+            "x-api-key",
+            api_key="k",
+            user="12",
+            enable_1m_context=True,
+            shared_headers=(("x-run", "7"),),
+            custom_headers=(("X-Team", "a"), ("X-Number", "1")),
+        ),
+        "claude-opus-4-6",
+        max_tokens=8000,
+        thinking="budgeted",
+        thinking_budget=2000,
+        prompt_cache="on",
+    )
+
+
+def test_empty_text_counts_as_not_given_and_other_spellings_are_known():
+    assert endpoint("api_key: ' k '", "base_url: ''", "model: ' '", "thinking: ''", "maxTokens: 0") == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "expected"),
+    [
+        (["apiKey: k"], {"ANTHROPIC_BASE_URL": "http://stub:1"}, "http://stub:1"),
+        (["apiKey: k"], {"ANTHROPIC_BASE_URL": " "}, "https://api.anthropic.com/v1"),
+        (["apiKey: k", "base_url: http://own:2"], {"ANTHROPIC_BASE_URL": "http://stub:1"}, "http://own:2"),
+    ],
+    ids=["redirected", "blank", "the connector's own wins"],
+)
+def test_the_environment_redirects_calls(settings: list[str], environ: dict[str, str], expected: str):
+    assert endpoint(*settings, environ=environ) == replace(
+        PLAIN, credentials=replace(PLAIN.credentials, base_url=expected)
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "message"),
+    [
+        (["apiKey: ''"], 0, 'connector "claude" (llm-anthropic): apiKey is empty'),
+        (["apiKey: ' '"], 0, 'connector "claude" (llm-anthropic): apiKey is empty'),
+        (["apiKey: ${KEY}"], 0, 'connector "claude" (llm-anthropic): apiKey is empty'),
+        (['apiKey: "a\\nb"'], 0, "the key holds a line break or another control character"),
+        (
+            ["apiKey: k", "baseURL: localhost:8080"],
+            1,
+            "expected a URL, found `localhost:8080`: it must begin with `http://` or `https://`",
+        ),
+        (["apiKey: k", "thinking: adaptiv"], 1, "expected `off` or `adaptive` or `budgeted`, found `adaptiv`"),
+        (["apiKey: k", "thinking: budgeted"], 1, "`thinking: budgeted` requires `thinkingBudget`"),
+        (
+            ["apiKey: k", "thinking: budgeted", "thinkingBudget: 1023"],
+            2,
+            "expected at least 1024 and less than `maxTokens`, which is 4096; found 1023",
+        ),
+        (
+            ["apiKey: k", "thinking: budgeted", "thinkingBudget: 4096"],
+            2,
+            "expected at least 1024 and less than `maxTokens`, which is 4096; found 4096",
+        ),
+        (["apiKey: k", "headers:", "  'X Y': z"], 2, "`X Y` is not the name of an HTTP header"),
+        (["apiKey: k", "headers:", '  X: "a\\nb"'], 2, "the value holds a line break or another control character"),
+    ],
+    ids=[
+        "empty key",
+        "blank key",
+        "key from an empty variable",
+        "key with a line break",
+        "no URL",
+        "misspelt mode",
+        "no budget",
+        "budget too small",
+        "budget too large",
+        "header name",
+        "header value",
+    ],
+)
+def test_settings_that_cannot_work_are_refused_where_they_stand(settings: list[str], line: int, message: str):
+    assert problem(*settings, environ={"KEY": ""}) == (line, message)
+
+
+async def test_a_redirection_to_no_url_is_an_error_at_the_start():
+    with pytest.raises(ConnectorError) as caught:
+        async with runtime(yaml("apiKey: k"), environ={"ANTHROPIC_BASE_URL": "localhost"}):
+            pass
+
+    assert str(caught.value) == (
+        'connector "claude" (llm-anthropic): ANTHROPIC_BASE_URL is `localhost`, which is no URL: '
+        "it must begin with `http://` or `https://`"
+    )
+
+
+KEYS = ["a: b", "# x", ">", '"', "'", "\\C", "{x}", "[1]", "&a", "*a", "!t", "%", "0123", "true", "~", "é"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+async def test_a_key_from_the_environment_arrives_unchanged(key: str):
+    with AnthropicServer([reply("hi")]) as server:
+        environ = {"KEY": key, "ANTHROPIC_BASE_URL": server.url}
+        async with runtime(yaml("apiKey: ${KEY}"), environ=environ) as opened:
+            model = opened.live("claude", HttpModel)
+            answer = await model.complete(ChatRequest((user("x"),)), session={})
+
+    assert answer.text == "hi"
+    assert server.requests[0].headers["x-api-key"].encode("latin-1").decode() == key

@@ -1,0 +1,432 @@
+"""octo/llm/transport.py: one model call over HTTP, against a server that misbehaves in every way."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from octo.errors import AuthenticationFailed, BadRequest, ProviderError, Truncated
+from octo.llm.chat import ChatRequest, ChatResponse, Delta, OnDelta, Retry, TextDelta, user
+from octo.llm.credentials import Credentials
+from octo.llm.transport import Transport, total_seconds
+from octo.llm.wire import Endpoint, HttpCall
+from octo.llm.wires import anthropic
+from vendor import faults
+from vendor.anthropic import AnthropicServer, Reply, call, error, error_event, overloaded, pings, rate_limited, reply
+from vendor.server import Answer
+
+DONE = reply("done")
+
+
+class Waits(list[float]):
+    """Stands for the clock: remembers how long it was asked to wait, and does not."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def request(url: str, *, stream: bool = False) -> HttpCall:
+    endpoint = Endpoint(Credentials("anthropic", url, "x-api-key", api_key="secret-key"), "claude-sonnet-4-6")
+    return anthropic.encode(ChatRequest((user("hello"),)), endpoint, stream=stream)
+
+
+async def send(
+    call: HttpCall, waits: Waits | None = None, on_delta: OnDelta | None = None, *, seconds: int = 20
+) -> ChatResponse:
+    environ = {"OCTO_AI_TIMEOUT_SECONDS": str(seconds)}
+    async with Transport(environ, sleep=Waits() if waits is None else waits, random=lambda: 1.0) as transport:
+        return await transport.send(call, anthropic.decoder, on_delta)
+
+
+async def streamed(script: Sequence[Reply | Answer], waits: Waits | None = None) -> tuple[list[Delta], ChatResponse]:
+    deltas: list[Delta] = []
+
+    async def listen(delta: Delta) -> None:
+        deltas.append(delta)
+
+    with AnthropicServer(script) as server:
+        return deltas, await send(request(server.url, stream=True), waits, listen)
+
+
+async def failure(script: Sequence[Reply | Answer], *, stream: bool = False) -> ProviderError:
+    with AnthropicServer(script) as server, pytest.raises(ProviderError) as caught:
+        await send(request(server.url, stream=stream))
+    return caught.value
+
+
+def texts(deltas: Sequence[Delta]) -> str:
+    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+
+
+# ---------------------------------------------------------------- answers
+
+
+RICH = reply("It is — 7 😀", thinking="let me see", calls=[call("lookup", {"n": 1, "é": ["x"]}, "toolu_1")])
+
+
+async def test_a_streamed_answer_equals_one_that_was_not():
+    with AnthropicServer([RICH]) as server:
+        whole = await send(request(server.url))
+    deltas, response = await streamed([RICH])
+
+    assert response == whole
+    assert response.text == texts(deltas) == "It is — 7 😀"
+    assert response.usage is not None and response.usage.prompt_tokens == 10
+
+
+WIRE_FAULTS = {
+    "single bytes": [faults.rechunk(1)],
+    "odd cuts": [faults.rechunk(1, 7, 64, 3)],
+    "CRLF": [faults.crlf(), faults.rechunk(5)],
+    "CR": [faults.line_ends("\r"), faults.rechunk(1)],
+    "comments": [faults.comment(0), faults.comment(3)],
+    "pings": [pings()],
+    "unknown event": [faults.unknown_event()],
+    "compressed": [faults.gzipped(), faults.rechunk(11)],
+    "a connection that is not closed": [faults.cut(99, "hang")],
+    "a connection that breaks after the end": [faults.cut(99, "reset")],
+}
+
+
+@pytest.mark.parametrize("spoil", WIRE_FAULTS.values(), ids=WIRE_FAULTS.keys())
+async def test_what_does_not_matter_on_the_way(spoil: list[faults.Fault]):
+    waits = Waits()
+    _, expected = await streamed([RICH])
+    deltas, response = await streamed([replace(RICH, faults=tuple(spoil))], waits)
+
+    assert (replace(response, message=expected.message), waits) == (expected, [])
+    assert response.text == texts(deltas) == expected.text
+
+
+async def test_a_server_that_does_not_stream_although_it_was_asked_to():
+    body = b'{"type":"message","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}'
+    deltas, response = await streamed([Answer(200, (("content-type", "application/json"),), (body,))])
+
+    assert (response.text, deltas) == ("hi", [TextDelta("hi", 0)])
+
+
+async def test_a_server_that_streams_although_it_was_not_asked_to():
+    event = b'data: {"type":"message","content":[{"type":"text","text":"hi"}]}\n\n'
+    with AnthropicServer([Answer(200, (("content-type", "text/event-stream"),), (event,))]) as server:
+        assert (await send(request(server.url))).text == "hi"
+
+
+async def test_calls_share_connections():
+    with AnthropicServer([DONE, DONE, DONE]) as server:
+        async with Transport({}) as transport:
+            for stream in (True, False, True):
+                await transport.send(request(server.url, stream=stream), anthropic.decoder)
+
+        assert [request.connection for request in server.requests] == [1, 1, 1]
+
+
+async def test_calls_can_be_made_at_once():
+    with AnthropicServer(lambda _: DONE) as server:
+        async with Transport({}) as transport:
+            calls = (transport.send(request(server.url), anthropic.decoder) for _ in range(120))
+            answers = await asyncio.gather(*calls)
+
+    assert {answer.text for answer in answers} == {"done"}
+
+
+# ---------------------------------------------------------------- retries
+
+
+@pytest.mark.parametrize(
+    ("first", "waits"),
+    [
+        (overloaded(), [1.0]),
+        (error(500), [1.0]),
+        (error(408), [1.0]),
+        (error(409), [1.0]),
+        (rate_limited(), [1.0]),
+        (rate_limited(seconds=7), [7.0]),
+        (rate_limited(seconds=7, milliseconds=1500), [1.5]),
+        (rate_limited(seconds=60), [60.0]),
+        (rate_limited(seconds=0), [1.0]),
+        (rate_limited(date="Wed, 21 Oct 2026 07:28:00 GMT"), [1.0]),
+        (error(400, x_should_retry="true"), [1.0]),
+        (replace(DONE, faults=(faults.reset(),)), [1.0]),
+        (replace(DONE, faults=(faults.reset(0),)), [1.0]),
+        (replace(DONE, faults=(faults.wrong_length(+5),)), [1.0]),
+        (replace(DONE, faults=(faults.wrong_length(-5),)), [1.0]),
+    ],
+    ids=[
+        "overloaded",
+        "500",
+        "408",
+        "409",
+        "429",
+        "seconds",
+        "milliseconds win",
+        "a minute",
+        "zero",
+        "a date is ignored",
+        "told to",
+        "reset before the answer",
+        "no body",
+        "body shorter than announced",
+        "body longer than announced",
+    ],
+)
+async def test_what_is_tried_again_and_after_which_wait(first: Reply | Answer, waits: list[float]):
+    waited = Waits()
+    with AnthropicServer([first, DONE]) as server:
+        response = await send(request(server.url), waited)
+
+    assert (response.text, waited) == ("done", waits)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(400),
+        error(401),
+        error(404),
+        error(529, x_should_retry="false"),
+        rate_limited(seconds=61),
+        error(429, "pay", kind="insufficient_quota"),
+        Answer(307, (("location", "http://127.0.0.1:9"),)),
+        faults.html(200),
+    ],
+    ids=["400", "401", "404", "told not to", "too long a wait", "no quota", "redirect", "a page"],
+)
+async def test_what_is_not_tried_again(answer: Answer):
+    with AnthropicServer([answer]) as server, pytest.raises(ProviderError):
+        await send(request(server.url))
+
+    assert len(server.requests) == 1
+
+
+async def test_after_three_retries_the_last_answer_is_the_error(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    waits = Waits()
+    script = [error(529, f"try {number}") for number in range(1, 5)]
+    with AnthropicServer(script) as server, pytest.raises(ProviderError, match="^status 529: try 4$"):  # noqa: RUF043
+        await send(request(server.url), waits)
+
+    assert waits == [1.0, 2.0, 4.0]
+    assert caplog.messages == [
+        "a model call is tried again in 1.0 s: status 529: try 1",
+        "a model call is tried again in 2.0 s: status 529: try 2",
+        "a model call is tried again in 4.0 s: status 529: try 3",
+    ]
+
+
+async def test_waits_are_shortened_at_random():
+    waits = Waits()
+    with AnthropicServer([overloaded(), rate_limited(seconds=3), DONE]) as server:
+        async with Transport({}, sleep=waits, random=lambda: 0.0) as transport:
+            await transport.send(request(server.url), anthropic.decoder)
+
+    assert waits == [0.5, 3.0]
+
+
+BROKEN = {
+    "error event": error_event(4),
+    "end without end mark": faults.cut(5),
+    "closed": faults.cut(5, "close"),
+    "reset": faults.cut(5, "reset"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN.keys())
+async def test_a_stream_that_breaks_is_tried_again_and_the_listener_told(fault: faults.Fault):
+    waits = Waits()
+    deltas, response = await streamed([reply("a good answer", faults=[fault]), reply("better")], waits)
+    at = next(number for number, delta in enumerate(deltas) if isinstance(delta, Retry))
+
+    assert isinstance(deltas[at], Retry) and deltas[at].attempt == 1
+    assert texts(deltas[:at]) and "a good answer".startswith(texts(deltas[:at]))
+    assert (response.text, texts(deltas[at:]), waits) == ("better", "better", [1.0])
+
+
+@pytest.mark.parametrize("after", range(9))
+async def test_a_stream_cut_between_any_two_events_is_never_an_answer(after: int):
+    cut = reply("half", calls=[call("t", {"a": 1})], faults=[faults.cut(after)])
+    waits = Waits()
+    deltas, response = await streamed([cut, DONE], waits)
+
+    assert (response.text, response.calls, waits) == ("done", (), [1.0])
+    assert sum(isinstance(delta, Retry) for delta in deltas) == 1
+
+
+async def test_a_stream_that_is_always_cut_is_an_error_that_says_so():
+    with AnthropicServer([replace(DONE, faults=(faults.cut(3),))] * 4) as server, pytest.raises(Truncated) as caught:
+        await send(request(server.url, stream=True))
+
+    assert str(caught.value) == f"POST {server.url}/v1/messages: the answer broke off before its end"
+
+
+async def test_an_error_event_that_will_not_go_away_is_not_tried_again():
+    fault = error_event(2, "invalid_request_error", "no such thing")
+
+    assert str(await failure([reply("x", faults=[fault])], stream=True)) == "status 400 in the answer: no such thing"
+
+
+# ---------------------------------------------------------------- errors
+
+
+async def test_a_refused_connection_names_method_and_address_but_no_secret():
+    with AnthropicServer([]) as server:
+        url = server.url
+    waits = Waits()
+    with pytest.raises(ProviderError) as caught:
+        await send(request(f"{url.replace('//', '//user:pass@')}?token=secret"), waits)
+
+    assert str(caught.value) == f"POST {url}/v1/messages: connection refused"
+    assert waits == [1.0, 2.0, 4.0]
+
+
+async def test_a_host_that_does_not_exist():
+    with pytest.raises(ProviderError, match=r"^POST http://octo\.invalid/v1/messages: host not found$"):
+        await send(request("http://octo.invalid"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "text"),
+    [
+        (error(401, "invalid x-api-key"), AuthenticationFailed, "status 401: invalid x-api-key"),
+        (faults.html(400), BadRequest, "status 400: an HTML page: 502 Bad Gateway"),
+        (faults.html(200, "<title>Sign in</title>"), ProviderError, "the answer is not JSON: an HTML page: Sign in"),
+        (
+            Answer(200, (("content-type", "application/json"),), (b'{"ok":true}',)),
+            ProviderError,
+            "the answer is of no known shape: an event without a type",
+        ),
+        (Answer(302, (("location", "/x"),)), BadRequest, "status 302: redirects are not followed"),
+    ],
+    ids=["refusal", "page", "page in the place of an answer", "unknown shape", "redirect"],
+)
+async def test_what_an_answer_that_is_none_says(answer: Answer, kind: type[ProviderError], text: str):
+    caught = await failure([answer])
+
+    assert (type(caught), str(caught)) == (kind, text)
+
+
+async def test_the_body_of_an_error_is_read_only_so_far():
+    endless = Answer(400, (("content-type", "text/plain"),), (b"no " * 30_000,) * 50, streamed=True)
+    caught = await failure([endless])
+
+    assert str(caught) == f"status 400: {('no ' * 67)[:200]}…"
+
+
+async def test_an_answer_that_is_too_large_is_an_error():
+    body = Answer(200, (("content-type", "application/json"),), (b" " * 2**20,) * 33, streamed=True)
+    caught = await failure([body])
+
+    assert str(caught).endswith("/v1/messages: the answer is longer than 32 MiB")
+
+
+async def test_an_event_that_is_too_large_is_an_error():
+    event = Answer(200, (("content-type", "text/event-stream"),), (b"data: ", *(b"x" * 2**20,) * 33), streamed=True)
+    caught = await failure([event], stream=True)
+
+    assert str(caught).endswith("/v1/messages: an event of the answer is longer than 32 MiB")
+
+
+def stream_with(*lines: str) -> Reply:
+    def put(answer: Answer) -> Answer:
+        pieces = [f"data: {line}\n\n".encode() for line in lines]
+        return replace(answer, pieces=(answer.pieces[0], *pieces, *answer.pieces[1:]))
+
+    return replace(DONE, faults=(put,))
+
+
+async def test_unreadable_events_are_skipped(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    _, response = await streamed([stream_with("nonsense", "[1]", "{}", '"x"', '{"type":"ping"}', "nonsense")])
+
+    assert response.text == "done"
+    assert len(caplog.messages) == 5
+
+
+async def test_five_unreadable_events_in_a_row_end_the_call():
+    caught = await failure([stream_with("nonsense", "[1]", "{}", '"x"', "3")], stream=True)
+
+    assert str(caught) == "5 unreadable events in a row: an event without a type"
+
+
+async def test_a_provider_that_repeats_the_key_does_not_give_it_away(caplog: pytest.LogCaptureFixture):
+    def mask(text: str) -> str:
+        return text.replace("secret-key", "***")
+
+    with AnthropicServer([error(500, "bad secret-key"), error(401, "bad secret-key")]) as server:
+        async with Transport({}, mask=mask, sleep=Waits()) as transport:
+            with pytest.raises(AuthenticationFailed) as caught:
+                await transport.send(request(server.url), anthropic.decoder)
+
+    assert str(caught.value) == "status 401: bad ***"
+    assert "secret-key" not in repr(caught.value) + caplog.text
+
+
+# ---------------------------------------------------------------- time and listeners
+
+
+@pytest.mark.parametrize("fault", [faults.hang(), faults.hang(0), faults.hang(4)], ids=["at once", "head", "stream"])
+async def test_a_silent_server_ends_with_the_time_of_the_call(fault: faults.Fault):
+    with AnthropicServer([replace(DONE, faults=(fault,))]) as server, pytest.raises(ProviderError) as caught:
+        await send(request(server.url, stream=True), seconds=1)
+
+    assert str(caught.value) == f"POST {server.url}/v1/messages: no answer within 1 s"
+    assert len(server.requests) == 1
+
+
+async def test_a_server_that_drips_ends_with_the_time_of_the_call():
+    slow = reply("x" * 400, fragment=1, faults=[faults.drip(0.02)])
+    with AnthropicServer([slow]) as server, pytest.raises(ProviderError, match="no answer within 1 s"):
+        await send(request(server.url, stream=True), seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("", 600), ("1", 1), ("86400", 86400), ("0", 600), ("86401", 600), ("soon", 600), ("nan", 600)],
+)
+def test_the_time_of_a_call(text: str, seconds: float, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+
+    assert total_seconds({"OCTO_AI_TIMEOUT_SECONDS": text}) == seconds
+    refused = f"OCTO_AI_TIMEOUT_SECONDS is `{text}`, expected 1 to 86400; 600 s stay in force"
+    assert caplog.messages == ([refused] if text and seconds == 600 else [])
+
+
+class Stop(Exception):
+    """What a listener raises that has heard enough."""
+
+
+async def test_a_listener_that_raises_ends_the_call_and_the_connection():
+    async def stop(_: Delta) -> None:
+        raise Stop
+
+    long = reply("x" * 10_000, fragment=4, faults=[faults.drip(0.001)])
+    with AnthropicServer([long]) as server:
+        with pytest.raises(Stop):
+            await send(request(server.url, stream=True), on_delta=stop)
+        (sent,) = server.requests
+
+        assert await asyncio.to_thread(sent.abandoned.wait, 5)
+
+
+async def test_a_cancelled_call_closes_its_connection():
+    with AnthropicServer([replace(DONE, faults=(faults.hang(3),))]) as server:
+        task = asyncio.create_task(send(request(server.url, stream=True)))
+        while not server.requests:  # noqa: ASYNC110  (the server is in another thread)
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+        assert await asyncio.to_thread(server.requests[0].abandoned.wait, 5)
+
+
+async def test_the_time_that_a_listener_spends_does_not_pass_for_the_providers_silence():
+    """A timeout of the listener's own is its own."""
+
+    async def impatient(_: Delta) -> None:
+        raise TimeoutError("mine")
+
+    with AnthropicServer([DONE]) as server, pytest.raises(TimeoutError, match="mine"):
+        await send(request(server.url, stream=True), on_delta=impatient)
