@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
+from octo.errors import OctoError
+
 Json: TypeAlias = Any
 """A decoded JSON value: None, bool, float (or int), str, list, dict with text keys."""
 
@@ -72,7 +74,10 @@ def clean_text(text: str) -> str:
 def dumps(value: Json) -> str:
     """Compact JSON on one line, keys sorted, numbers by `number_text`; safe inside HTML."""
     parts: list[str] = []
-    _write(value, parts.append)
+    try:
+        _write(value, parts.append)
+    except RecursionError:
+        raise OctoError("a value is nested too deeply") from None
     text = "".join(parts)
     return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], text) if _UNSAFE.search(text) else text
 
@@ -138,11 +143,18 @@ def render(value: Json) -> str:
 
 def clone(value: Json) -> Json:
     """A deep copy in which every number is a double, as if the value had been written and read again."""
+    try:
+        return _clone(value)
+    except RecursionError:
+        raise OctoError("a value is nested too deeply") from None
+
+
+def _clone(value: Json) -> Json:
     kind = type(value)
     if kind is dict:
-        return {key: clone(item) for key, item in value.items()}
+        return {key: _clone(item) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return [clone(item) for item in value]
+        return [_clone(item) for item in value]
     if kind is int:
         return float(value)
     return value

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octo.errors import OctoError
 from octo.values import clean, clean_text, clone, dumps, kind_of, number_text, parse, render
 
 
@@ -157,3 +158,13 @@ def test_text_is_rendered_as_it_is_and_all_else_as_json(value: object, expected:
 )
 def test_kinds_have_names(value: object, expected: str) -> None:
     assert kind_of(value) == expected
+
+
+def test_what_is_nested_beyond_reason_is_an_error_and_no_crash():
+    value = []
+    for _ in range(5_000):
+        value = [value]
+
+    for use in (dumps, clone):
+        with pytest.raises(OctoError, match="a value is nested too deeply"):
+            use(value)

@@ -34,7 +34,7 @@ def _connectors(block: Block, config: Config) -> Iterator[Finding]:
         elif value.category and connector.category != value.category:
             fitting = [other.instance for other in config.connectors if other.category == value.category]
             yield Finding(
-                f'{block.type}: connector "{value}" is of type `{connector.type}`, which is no {value.category} connector',
+                f'{block.type}: connector "{value}" is a `{connector.type}`, which is no {value.category} connector',
                 (key,),
                 did_you_mean(value, fitting) or f"declare a connector of an `{value.category}-…` type",
             )

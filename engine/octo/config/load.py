@@ -90,8 +90,8 @@ def _masked(problem: Problem, environment: Environment) -> Problem:
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:
-    """In the order of the files; of several problems at one place the first, which is the cause."""
+    """In the order of the files, each once."""
     first: dict[object, Problem] = {}
     for problem in problems:
-        first.setdefault(problem.location or id(problem), problem)
+        first.setdefault((problem.location or id(problem), problem.message), problem)
     return sorted(first.values(), key=lambda problem: problem.location or Location("", 0, 0))
