@@ -304,7 +304,7 @@ def _counts_faulty_items(details: ErrorDetails) -> bool:
     """A list of enough items, some of them faulty, is called too short besides."""
     if details["type"] != "too_short":
         return False
-    return len(details["input"]) >= details["ctx"]["min_length"]
+    return bool(len(details["input"]) >= details["ctx"]["min_length"])
 
 
 def _count(number: int) -> str:
