@@ -13,13 +13,12 @@ from octo.connector import Connector
 from octo.errors import ConnectorError
 from octo.fields import Bool, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, header_list, url_fault
-from octo.llm.model import HttpModel
 from octo.llm.providers import PROVIDERS
-from octo.llm.transport import Transport
 from octo.llm.wire import Endpoint
 from octo.values import Json
 
 if TYPE_CHECKING:
+    from octo.llm.model import HttpModel
     from octo.runtime import Runtime
 
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -114,6 +113,9 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
 
     @asynccontextmanager
     async def open(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
+        from octo.llm.model import HttpModel
+        from octo.llm.transport import Transport
+
         environ = runtime.config.environ
         endpoint = self.endpoint(environ)
         async with Transport(environ, mask=endpoint.credentials.mask) as transport:

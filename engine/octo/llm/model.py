@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from octo.errors import ProviderError
 from octo.llm import media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
 from octo.llm.providers import PROVIDERS
-from octo.llm.transport import Transport
-from octo.llm.wire import Endpoint
+
+if TYPE_CHECKING:
+    from octo.llm.transport import Transport
+    from octo.llm.wire import Endpoint
 
 
 class ChatModel(Protocol):

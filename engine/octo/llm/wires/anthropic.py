@@ -291,20 +291,25 @@ def decoder() -> Decoder:
 
 @dataclass(slots=True)
 class _Block:
-    """A content block while it comes in. `text` is also the argument text of a call."""
+    """A content block while it comes in. Its text is also the argument text of a call."""
 
     type: str
-    text: str = ""
+    fragments: list[str] = field(default_factory=list)
     id: str = ""
     name: str = ""
     replay: dict[str, Json] = field(default_factory=dict)
     open: bool = True
 
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
     def part(self) -> Part | None:
         """What the block is in the answer, if it is anything."""
         match self.type:
             case "text":
-                return Text(clean_text(self.text)) if self.text else None
+                text = clean_text(self.text)
+                return Text(text) if text else None
             case "tool_use":
                 return self.call()
             case _:
@@ -372,12 +377,12 @@ class Decoder:
         match start["type"]:
             case "text":
                 text = _text(start.get("text"))
-                self._blocks[index] = _Block("text", text)
+                self._blocks[index] = _Block("text", [text])
                 return [TextDelta(text, index)] if text else []
             case "thinking":
                 text, signature = _text(start.get("thinking")), _text(start.get("signature"))
                 replay = {"signature": signature} if signature else {}
-                self._blocks[index] = _Block("thinking", text, replay=replay)
+                self._blocks[index] = _Block("thinking", [text], replay=replay)
                 return [ThinkingDelta(text, index)] if text else []
             case "redacted_thinking":
                 self._blocks[index] = _Block("thinking", replay={"data": _text(start.get("data"))})
@@ -386,7 +391,7 @@ class Decoder:
                 call = self._blocks[index] = _Block("tool_use", id=id, name=_text(start.get("name")))
                 deltas: list[Delta] = [ToolStart(call.id, call.name, index)]
                 if arguments := start.get("input"):
-                    call.text = json.dumps(arguments, ensure_ascii=False)
+                    call.fragments.append(json.dumps(arguments, ensure_ascii=False))
                     deltas.append(ToolInput(call.text, call.id, call.name, index))
                 return deltas
         return []
@@ -417,7 +422,7 @@ class Decoder:
 
     def _append(self, index: int, fragment: Json) -> str:
         text = _text(fragment)
-        self._blocks[index].text += text
+        self._blocks[index].fragments.append(text)
         return text
 
     def _stop(self, index: int) -> list[Delta]:
