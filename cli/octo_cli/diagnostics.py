@@ -23,14 +23,14 @@ def show(session: Session, error: OctoError) -> None:
         return
     problems = error.problems if isinstance(error, ConfigError) else (_problem(error),)
     shown = [_for_people(session, problem, _address(error)) for problem in problems]
-    _print(session, "\n\n".join(shown))
+    session.tell("\n\n".join(shown))
 
 
 def warn(session: Session, problem: Problem) -> None:
     """Show a problem that ends nothing."""
     if session.for_people(session.err):
         if logs.LEVELS["warn"] >= logs.threshold(session):
-            _print(session, _for_people(session, problem))
+            session.tell(_for_people(session, problem))
     else:
         logs.write(session, "warn", problem.message, {**_position(problem), "hint": problem.hint})
 
@@ -38,13 +38,13 @@ def warn(session: Session, problem: Problem) -> None:
 def point(session: Session, error: ExpressionError) -> None:
     """Show where in an expression the fault lies."""
     excerpt = Excerpt(error.source, error.column, error.length)
-    _print(session, _for_people(session, Problem(error.message, hint=error.hint, excerpt=excerpt)))
+    session.tell(_for_people(session, Problem(error.message, hint=error.hint, excerpt=excerpt)))
 
 
 def interrupted(session: Session) -> None:
     """Say that the command was stopped from outside."""
     if session.for_people(session.err):
-        _print(session, "interrupted")
+        session.tell("interrupted")
     else:
         _stopping_record(session, "interrupted", {})
 
@@ -138,11 +138,6 @@ def _safe(session: Session, text: str) -> str:
     return logs.printable(session.mask(text))
 
 
-def _print(session: Session, text: str) -> None:
-    session.err.write(text + "\n")
-    session.err.flush()
-
-
 # ---------------------------------------------------------------- records
 
 
@@ -158,7 +153,7 @@ def _records(session: Session, error: OctoError) -> None:
 def _stopping_record(session: Session, text: str, fields: dict[str, str | int | None]) -> None:
     given = {name: session.mask(str(value)) for name, value in fields.items() if value not in (None, "")}
     record = logs.record("ERROR", STOPPED, {"error": session.mask(text), **given})
-    _print(session, record)
+    session.tell(record)
 
 
 def _position(problem: Problem) -> dict[str, str | int | None]:
@@ -184,7 +179,7 @@ def _address(error: OctoError) -> str:
 def _traceback(session: Session, error: BaseException) -> None:
     import traceback
 
-    _print(session, session.mask("".join(traceback.format_exception(error)).rstrip()))
+    session.tell(session.mask("".join(traceback.format_exception(error)).rstrip()))
 
 
 def _crash_report(session: Session, error: BaseException) -> str | None:

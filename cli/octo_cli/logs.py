@@ -32,8 +32,7 @@ def write(session: Session, level: str, text: str, fields: Mapping[str, Json] | 
         line = _plain(session, shown, session.mask(text), given)
     else:
         line = record(shown, session.mask(text), given)
-    session.err.write(line + "\n")
-    session.err.flush()
+    session.tell(line)
 
 
 def threshold(session: Session) -> int:

@@ -120,8 +120,7 @@ class Progress:
         self._live.stop()
         self._live = None
         self._session.err = self._err
-        self._err.write(logs.printable(self._totals.line(time.monotonic())) + "\n")
-        self._err.flush()
+        self._session.tell(logs.printable(self._totals.line(time.monotonic())))
 
     def _follow(self, event: Event) -> None:
         key = (event.event_id, event.address)
@@ -221,7 +220,7 @@ class _Above(io.StringIO):
     def write(self, text: str) -> int:
         from rich.text import Text
 
-        self._console.print(Text.from_ansi(text), soft_wrap=True)
+        self._console.print(Text.from_ansi(text.rstrip("\n")), soft_wrap=True)
         return len(text)
 
     def isatty(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -23,6 +24,12 @@ class Session:
     """Hides the values of secret variables; a command that loads a config puts the config's own mask here."""
     debug: bool = False
     verbose: bool = False
+
+    def tell(self, text: str) -> None:
+        """Write lines to standard error. That nobody can read them is no reason to fail."""
+        with suppress(OSError, ValueError):
+            self.err.write(text + "\n")
+            self.err.flush()
 
     def for_people(self, stream: TextIO) -> bool:
         """Whether a person reads this stream."""

@@ -1,5 +1,6 @@
 """The first and the last moments of the process: what holds only while it starts, and how it ends."""
 
+import codecs
 import gc
 import os
 import sys
@@ -43,8 +44,20 @@ def _speaking_utf8(stream: TextIO | None) -> TextIO:
     if stream is None:  # closed by whoever started the process
         return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  (open until the end; no pathlib yet)
     if isinstance(stream, TextIOWrapper):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+        codecs.register_error("octo", _legible)
+        stream.reconfigure(encoding="utf-8", errors="octo", newline="\n")
     return stream
+
+
+def _legible(error: UnicodeError) -> tuple[bytes, int]:
+    """What to write for half a character: the file name that it is a byte of, else U+FFFD."""
+    assert isinstance(error, UnicodeEncodeError)
+    half = error.object[error.start : error.end]
+    try:
+        text = half.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
+    except UnicodeEncodeError:
+        text = "\ufffd" * len(half)
+    return text.encode("utf-8"), error.end
 
 
 def over(environ: Mapping[str, str]) -> None:

@@ -55,7 +55,7 @@ def octo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Octo:
 
 PLUGIN = """
 import asyncio
-from octo import Block, Duration, Message, OctoError, Run
+from octo import Block, Dropped, Duration, Message, Run
 
 class Wait(Block, type="test-wait"):
     for_: Duration
@@ -78,6 +78,10 @@ class Stubborn(Block, type="test-stubborn"):
             await asyncio.sleep(30)
         return message
 
+class Drop(Block, type="test-drop"):
+    async def execute(self, message: Message, run: Run) -> Message:
+        raise Dropped
+
 class Crash(Block, type="test-crash"):
     async def execute(self, message: Message, run: Run) -> Message:
         raise KeyError(run.environment["API_KEY"])
@@ -86,14 +90,14 @@ class Crash(Block, type="test-crash"):
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """A directory to put on the path: a distribution that offers the blocks `test-wait` and `test-crash`."""
+    """A directory to put on the path: a distribution that offers the blocks whose types begin with `test-`."""
     folder = tmp_path / "plugin"
     facts = folder / "waiting-1.0.dist-info"
     facts.mkdir(parents=True)
     (folder / "waiting.py").write_text(PLUGIN, encoding="utf-8")
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: waiting\nVersion: 1.0\n", encoding="utf-8")
-    points = "[octo.blocks]\ntest-wait = waiting:Wait\ntest-stubborn = waiting:Stubborn\ntest-crash = waiting:Crash\n"
-    (facts / "entry_points.txt").write_text(points, encoding="utf-8")
+    points = [f"test-{name.lower()} = waiting:{name}" for name in ("Wait", "Stubborn", "Drop", "Crash")]
+    (facts / "entry_points.txt").write_text("\n".join(["[octo.blocks]", *points]), encoding="utf-8")
     return folder
 
 

@@ -135,10 +135,13 @@ def test_the_locale_changes_no_byte(octo: Any, tmp_path: Path, setting: dict[str
     done = octo("invoke", "--config", "naïve.yaml", "--flow", "same", "--data", f'{{"t": "{text}"}}', env=setting)
     failed = octo("invoke", "--config", "naïve.yaml", "--flow", "fails", "--data", "{}", env=setting)
 
+    missing = octo("invoke", "--config", "nö.yaml", "--flow", "fails", env=setting)
+
     assert done.stderr == b""
     assert done.stdout.endswith(f',"body":{{"t":"{text}"}}}}\n'.encode())
     assert "no such key: é".encode() in failed.stderr
     assert failed.returncode == 1
+    assert "config `nö.yaml` does not exist".encode() in missing.stderr
 
 
 def test_bytes_that_are_no_text_become_replacement_characters(octo: Any) -> None:
@@ -179,6 +182,24 @@ def test_a_reader_that_went_away_ends_the_command_quietly(octo: Any) -> None:
         os.close(writing)
 
     assert (outcome.stderr, outcome.returncode) == (b"", 1)
+
+
+def test_a_reader_of_errors_that_went_away_changes_nothing(tmp_path: Path, environ: dict[str, str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [*OCTO, "invoke", "--config", "app.yaml", "--flow", "none"]
+    outcome = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        check=False,
+    )
+    os.close(writing)
+
+    assert (outcome.stdout, outcome.returncode) == (b"", 2)
 
 
 def test_a_full_disk_is_an_error(octo: Any) -> None:

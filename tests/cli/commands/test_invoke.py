@@ -167,6 +167,19 @@ def test_a_call_that_takes_too_long_ends_with_1(
     assert outcome == ("waiting\nleft\n", 'error: call flow "slow": context deadline exceeded\n', 1)
 
 
+def test_a_dropped_message_prints_nothing(
+    octo: Any, tmp_path: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(plugin)
+    (tmp_path / "drop.yaml").write_text("flows: [{name: drop, process: [{type: test-drop}]}]\n", encoding="utf-8")
+
+    assert octo("invoke", "--config", "drop.yaml", "--flow", "drop") == (
+        "",
+        'level=INFO msg="flow dropped the message" flow=drop\n',
+        0,
+    )
+
+
 def test_a_bug_is_one_line_and_a_report_without_secrets(
     octo: Any, tmp_path: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
