@@ -149,7 +149,9 @@ class _Parser:
             node = self.primary()
         while True:
             if self.accept("."):
-                node = self.member(node)
+                selected = self.member(node)
+                called = not selected.optional and self.tokens[self.place - 1].kind == "name" and self.accept("(")
+                node = self.method(selected, self.arguments()) if called else selected
             elif self.token.kind == "[":
                 node = self.index(node)
             else:
@@ -175,10 +177,11 @@ class _Parser:
                 if type(token.value) is int and token.value > INT_MAX:
                     raise self.error("integer out of range", token)
                 return Literal(token.value, token.column, token.length)
-            case "name":
-                return self.name(token, absolute=False)
-            case ".":
-                return self.name(self.expect("name"), absolute=True)
+            case "name" if token.text in _CONSTANTS:
+                return Literal(_CONSTANTS[token.text], token.column, token.length)
+            case "name" | ".":
+                named = self.name(token)
+                return self.function(named, self.arguments()) if self.accept("(") else named
             case "(":
                 inner = self.expression()
                 self.expect(")")
@@ -189,18 +192,18 @@ class _Parser:
                 return self.map(token)
         raise self.error(f"unexpected {token}", token)
 
-    def name(self, token: Token, *, absolute: bool) -> Node:
-        name, column, length = token.text, token.column, token.length
-        if name in _CONSTANTS and not absolute:
-            return Literal(_CONSTANTS[name], column, length)
-        if name in _RESERVED:
-            raise self.error(f"`{name}` is a reserved word", token)
-        if not self.accept("("):
-            return Name(name, absolute, column, length)
-        arguments = self.arguments()
-        if name == "has":
-            return self.has(token, arguments)
-        return Call(name, None, arguments, column, length)
+    def name(self, token: Token) -> Name:
+        absolute = token.kind == "."
+        if absolute:
+            token = self.expect("name")
+        if token.text in _RESERVED:
+            raise self.error(f"`{token.text}` is a reserved word", token)
+        return Name(token.text, absolute, token.column, token.length)
+
+    def function(self, named: Name, arguments: tuple[Node, ...]) -> Node:
+        if named.name == "has":
+            return self.has(named, arguments)
+        return Call(named.name, None, arguments, named.column, named.length)
 
     def list(self, opening: Token) -> Node:
         elements: list[Node] = []
@@ -241,12 +244,10 @@ class _Parser:
         self.place += 1
         return tuple(arguments)
 
-    def member(self, operand: Node) -> Node:
+    def member(self, operand: Node) -> Select:
         optional = self.accept("?")
         token = self.take()
         if token.kind == "quoted" or (token.kind == "name" and token.text not in _CONSTANTS):
-            if token.kind == "name" and not optional and self.accept("("):
-                return self.method(operand, token)
             return Select(operand, token.value, optional, token.column, token.length)
         raise self.error(f"expected a name after `.`, found {token}", token)
 
@@ -260,44 +261,44 @@ class _Parser:
 
     # Macros
 
-    def has(self, token: Token, arguments: tuple[Node, ...]) -> Node:
+    def has(self, named: Name, arguments: tuple[Node, ...]) -> Node:
         match arguments:
             case (Select(operand, field, _, column, length),):
                 return Has(operand, field, column, length)
             case (argument,):
                 raise self.error("`has` needs a field selection, as in `has(body.name)`", argument)
-        raise self.error(f"`has` takes 1 argument, got {len(arguments)}", token)
+        raise self.error(f"`has` takes 1 argument, got {len(arguments)}", named)
 
-    def method(self, target: Node, token: Token) -> Node:
-        arguments = self.arguments()
-        name, count = token.text, len(arguments)
+    def method(self, selected: Select, arguments: tuple[Node, ...]) -> Node:
+        """What was read as the selection of a field turns out to be called: a macro or a function."""
+        name, count = selected.field, len(arguments)
         if name not in MACROS:
-            return Call(name, target, arguments, token.column, token.length)
+            return Call(name, selected.operand, arguments, selected.column, selected.length)
         if count in _ONE_VARIABLE.get(name, ()):
-            return self.comprehension(target, token, arguments, variables=1)
+            return self.comprehension(selected, arguments, variables=1)
         if count in _TWO_VARIABLES.get(name, ()):
-            return self.comprehension(target, token, arguments, variables=2)
+            return self.comprehension(selected, arguments, variables=2)
         if name == "has":
-            raise self.error("`has` is written `has(body.name)`", token)
+            raise self.error("`has` is written `has(body.name)`", selected)
         counts = sorted({*_ONE_VARIABLE.get(name, ()), *_TWO_VARIABLES.get(name, ())})
-        raise self.error(f"`{name}` takes {' or '.join(map(str, counts))} arguments, got {count}", token)
+        raise self.error(f"`{name}` takes {' or '.join(map(str, counts))} arguments, got {count}", selected)
 
-    def comprehension(self, target: Node, token: Token, arguments: tuple[Node, ...], *, variables: int) -> Node:
+    def comprehension(self, selected: Select, arguments: tuple[Node, ...], *, variables: int) -> Node:
         names: list[str] = []
         for argument in arguments[:variables]:
             if not isinstance(argument, Name) or argument.absolute or argument.name in names:
                 found = "a second name for" if isinstance(argument, Name) else "a name for"
-                raise self.error(f"`{token.text}` needs {found} its variable here", argument)
+                raise self.error(f"`{selected.field}` needs {found} its variable here", argument)
             names.append(argument.name)
         *conditions, result = arguments[variables:]
         return Comprehension(
-            token.text,
-            target,
+            selected.field,
+            selected.operand,
             tuple(names),
             conditions[0] if conditions else None,
             result,
-            token.column,
-            token.length,
+            selected.column,
+            selected.length,
         )
 
     # Depth
