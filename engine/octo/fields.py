@@ -401,6 +401,8 @@ class ConnectorName(str):
     __slots__ = ()
     category: ClassVar[str] = ""
     """The category that the connector must be of; empty for any."""
+    type: ClassVar[str] = ""
+    """The type that the connector must be of, when it is one certain type."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:

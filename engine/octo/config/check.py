@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from octo.block import Block, Finding
 from octo.config.address import blocks
 from octo.config.model import Config
+from octo.connector import Connector
 from octo.errors import did_you_mean
 from octo.fields import ConnectorName
 
@@ -31,10 +32,16 @@ def _connectors(block: Block, config: Config) -> Iterator[Finding]:
             known = [candidate.instance for candidate in config.connectors]
             hint = did_you_mean(value, known) or "declare it under `connectors`"
             yield Finding(f'{block.type}: connector "{value}" is not configured', (key,), hint)
-        elif value.category and connector.category != value.category:
-            fitting = [other.instance for other in config.connectors if other.category == value.category]
+        elif not _fits(connector, value):
+            fitting = [other.instance for other in config.connectors if _fits(other, value)]
+            kind = value.type or value.category
+            wanted = f"type `{kind}`" if value.type else f"an `{kind}-…` type"
             yield Finding(
-                f'{block.type}: connector "{value}" is a `{connector.type}`, which is no {value.category} connector',
+                f'{block.type}: connector "{value}" is a `{connector.type}`, which is no {kind} connector',
                 (key,),
-                did_you_mean(value, fitting) or f"declare a connector of an `{value.category}-…` type",
+                did_you_mean(value, fitting) or f"declare a connector of {wanted}",
             )
+
+
+def _fits(connector: Connector, name: ConnectorName) -> bool:
+    return name.category in ("", connector.category) and name.type in ("", connector.type)
