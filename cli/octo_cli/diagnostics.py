@@ -170,7 +170,7 @@ def _problem(error: OctoError) -> Problem:
 
 
 def _address(error: OctoError) -> str:
-    return error.address if isinstance(error, BlockError) else ""
+    return getattr(error, "address", "")
 
 
 # ---------------------------------------------------------------- tracebacks

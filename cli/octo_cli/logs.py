@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from json.encoder import encode_basestring
 from typing import Final
 
@@ -33,6 +34,28 @@ def write(session: Session, level: str, text: str, fields: Mapping[str, Json] | 
     else:
         line = record(shown, session.mask(text), given)
     session.tell(line)
+
+
+@contextmanager
+def engine_lines(session: Session) -> Iterator[None]:
+    """Take what octo's modules say through `logging` into the process log, for the time of a run."""
+    import logging
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            write(session, record.levelname, record.getMessage())
+
+    logger, lines = logging.getLogger("octo"), Lines()
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(lines)
+    logger.setLevel(threshold(session))
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(lines)
+        logger.setLevel(level)
+        logger.propagate = propagate
 
 
 def threshold(session: Session) -> int:

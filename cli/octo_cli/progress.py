@@ -166,6 +166,19 @@ class Progress:
                     seconds=round(event.seconds, 3),
                     error=event.error.message if event.error else None,
                 )
+            case ToolCalled():
+                self._log(
+                    "tool called", event, turn=event.iteration, tool=event.tool, arguments=_short(event.arguments)
+                )
+            case ToolReturned():
+                self._log(
+                    "tool failed" if event.is_error else "tool returned",
+                    event,
+                    turn=event.iteration,
+                    tool=event.tool,
+                    result=_short(event.text),
+                    seconds=round(event.seconds, 3),
+                )
             case DefaultPathTaken():
                 self._log("default path taken", event, reason=event.reason, detail=event.detail or None)
 

@@ -39,7 +39,7 @@ async def _until_signal(session: Session, work: Coroutine[Any, Any, T]) -> tuple
         if came:
             if session.for_people(session.err):
                 os.write(session.err.fileno(), _SHOW_CURSOR)  # a display that was cut off may have hidden it
-            startup.quit_at_once()
+            os._exit(startup.INTERRUPTED)
         came = True
         loop.call_soon_threadsafe(task.cancel)
 

@@ -15,11 +15,6 @@ INTERRUPTED: Final = 130
 _PLUGIN_SCAN: Final = "PYDANTIC_DISABLE_PLUGINS"
 
 
-def quit_at_once(*_: object) -> NoReturn:
-    """The signal handler of the start-up: nothing is open yet, so there is nothing to close."""
-    os._exit(INTERRUPTED)
-
-
 def run(args: Sequence[str]) -> int:
     """Run one command line as a process does; the exit status.
 

@@ -100,7 +100,7 @@ class BlockError(OctoError):
         super().__init__(f'block "{label}": {cause.message}', hint=cause.hint, location=cause.location or location)
         self.label = label
         self.cause = cause
-        self.address: str = cause.address if isinstance(cause, BlockError) else address
+        self.address: str = getattr(cause, "address", "") or address
         """The innermost block that failed."""
 
 

@@ -269,7 +269,6 @@ def test_an_agent_at_work_is_shown_live_and_summed_up(tmp_path: Path, environ: d
 
     live, answer = re.split(r"2 turns, 1 tool call, 2,500 tokens read and 50 tokens written, [01]\.\d s\n", shown)
     assert "ask.helper  turn 2  thinking" in live
-    assert "tool call  tool=look  call=call_1\n" in live
     assert "\x1b[2J" not in shown
     assert '"n"' in answer
     assert status == 0

@@ -72,6 +72,8 @@ def test_each_turn_is_a_record_when_asked_for() -> None:
     assert re.sub(r"time=\S+ ", "", told(io.StringIO(), RUN, verbose=True)) == (
         'level=INFO msg="model turn" at=desk.agent turn=1 model=small stop=tool_use toolCalls=1 '
         "tokensRead=1200 tokensWritten=30 seconds=0.25\n"
+        'level=INFO msg="tool called" at=desk.agent turn=1 tool=look arguments="{\\"q\\": \\"\\u001b[31mred\\"}"\n'
+        f'level=INFO msg="tool failed" at=desk.agent turn=1 tool=look result={"x" * 79}… seconds=1.5\n'
         'level=INFO msg="model turn" at=desk.agent turn=2 model=small stop=end_turn toolCalls=0 '
         "tokensRead=1300 tokensWritten=20 seconds=0.5\n"
     )

@@ -57,7 +57,8 @@ def command(
     session.mask = loaded.environment.mask
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)
-    message = signals.run(session, _call(session, loaded, flow, body, variables, limit))
+    with logs.engine_lines(session):
+        message = signals.run(session, _call(session, loaded, flow, body, variables, limit))
     if message is None:
         logs.write(session, "info", "flow dropped the message", {"flow": flow})
     else:

@@ -123,8 +123,6 @@ class Calls:
             self._run.emit(
                 ToolCalled(self._address, self._message.event_id, iteration, call.name, call.id, call.arguments)
             )
-        self._run.log("info", "tool call", tool=call.name, call=call.id)
-        self._run.log("debug", "tool arguments", tool=call.name, call=call.id, arguments=call.arguments)
 
     def _report(self, call: ToolCall, outcome: Outcome, iteration: int, seconds: float) -> None:
         if self._run.listens(ToolReturned):
@@ -140,9 +138,6 @@ class Calls:
                     seconds,
                 )
             )
-        self._run.log(
-            "info", "tool result", tool=call.name, call=call.id, error=outcome.is_error, seconds=round(seconds, 6)
-        )
 
 
 class _Noted(dict[str, Json]):

@@ -215,7 +215,7 @@ class AgentLoop:
 
     def _answered(self, response: ChatResponse) -> Answered:
         if response.stop_reason == "max_tokens":
-            self.run.log("warning", "the answer was cut off by the output cap", block=self.task.address)
+            self.run.log("warn", "the answer was cut off by the output cap", block=self.task.address)
         return Answered(response.text)
 
     def _give_up(self, ending: GaveUp, calls: tuple[ToolCall, ...], taken: ToolCall | None = None) -> GaveUp:

@@ -131,14 +131,14 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
             return user(text)
         given = run.evaluate(self.attachments, message, "ai-agent: attachments")
         try:
-            files = attachments.read(given, lambda text: run.log("warning", text, block=self.address))
+            files = attachments.read(given, lambda text: run.log("warn", text, block=self.address))
         except OctoError as error:
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint) from None
         return user(text, *files)
 
     def _fold(self, text: str, message: Message, run: Run) -> None:
         if answer.is_empty(text):
-            run.log("warning", "the final answer is empty, the body stays as it is", block=self.address)
+            run.log("warn", "the final answer is empty, the body stays as it is", block=self.address)
         else:
             message.body = answer.fold(text)
 

@@ -75,7 +75,7 @@ def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = Non
     warnings += [problem for problem in problems if problem.severity == "warning"]
     errors = _in_order([problem for problem in problems if problem.severity == "error"])
     if errors or config is None:
-        raise ConfigError([_masked(problem, environment_values) for problem in errors])
+        raise ConfigError([_masked(problem, environment_values) for problem in _in_order([*errors, *warnings])])
     config.put_at(
         replace(config.origin, warnings=tuple(_masked(problem, environment_values) for problem in _in_order(warnings)))
     )
