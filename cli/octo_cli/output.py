@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from octo.errors import OctoError
-from octo.values import Json, dumps, number_text
+from octo.values import Json, dumps, masked
 from octo_cli.logs import printable
 from octo_cli.session import Session
 
@@ -20,7 +20,8 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
 
     On a terminal it is laid out and coloured; in a pipe, and with `json`, it stands on one line.
     """
-    parts = {name: _masked(value, session.mask) for name, value in parts.items()}
+    if session.mask is not str:
+        parts = {name: masked(value, session.mask) for name, value in parts.items()}
     if json or not session.for_people(session.out):
         _put(session, "{" + ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in parts.items()) + "}")
         return
@@ -56,25 +57,6 @@ def _writing() -> Iterator[None]:
         raise OutputClosed from error
     except OSError as error:
         raise OctoError(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
-
-
-def _masked(value: Json, mask: Callable[[str], str]) -> Json:
-    """The value with the secrets in its texts hidden; a number that shows one becomes text."""
-    if mask is str:
-        return value
-    match value:
-        case str():
-            return mask(value)
-        case bool() | None:
-            return value
-        case int() | float():
-            shown = number_text(value)
-            return value if mask(shown) == shown else mask(shown)
-        case list():
-            return [_masked(item, mask) for item in value]
-        case dict():
-            return {mask(key): _masked(item, mask) for key, item in value.items()}
-    return value
 
 
 def _laid_out(value: Json, indent: str, *, keep_order: bool = False) -> str:

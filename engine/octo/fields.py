@@ -236,6 +236,12 @@ def _any_json(value: Any, info: ValidationInfo) -> Any:
     return natural_kinds(value, info.context.natural if info.context else str)
 
 
+def _given_text(value: Any) -> Any:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+BLANK_IS_ABSENT: Final = BeforeValidator(_given_text)
+"""Annotates an optional field for which blank text means that it is not given."""
 Text = Annotated[str, BeforeValidator(_text)]
 """Text; a number or a boolean must be quoted."""
 Name = Annotated[str, BeforeValidator(_name)]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from octo.config.model import Flow
     from octo.fields import Expression
     from octo.runtime import Runtime
+    from octo.services.base import Services
 
 T = TypeVar("T")
 
@@ -169,6 +170,11 @@ class Run:
         return result
 
     # ------------------------------------------------------------ surroundings
+
+    @property
+    def services(self) -> Services:
+        """Entries and whatever else the surroundings of the runtime provide."""
+        return self.runtime.services
 
     def connector(self, name: str, kind: type[T]) -> T:
         """The live thing that a connector instance has open."""

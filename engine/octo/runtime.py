@@ -6,14 +6,19 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Self, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from octo.config.model import Config
 from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
 from octo.message import Message
 from octo.observe import Event, LogLine, Observer
 from octo.run import Run
+from octo.store.store import Store
 from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.services.base import Services
 
 T = TypeVar("T")
 
@@ -29,28 +34,34 @@ class Runtime:
     """Opens what a config declares, in order, and closes it in reverse.
 
     Time and identity come from outside, so that a run can be replayed: `clock` gives nanoseconds since 1970,
-    `new_id` the ids of messages.
+    `new_id` the ids of messages. What it keeps goes to `store`; without one it is kept in memory and ends with the
+    runtime.
     """
 
     def __init__(
         self,
         config: Config,
         *,
+        store: Store | None = None,
         observers: Sequence[Observer] = (),
         clock: Callable[[], int] = time.time_ns,
         new_id: Callable[[], str] = random_id,
     ) -> None:
         self.config = config
+        self.store = store or Store()
         self.clock = clock
         self.new_id = new_id
         self._observers = tuple(observers)
         self._listeners: dict[type[Event], tuple[Observer, ...]] = {}
         self._live: dict[str, object] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._owns_store = store is None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
+            if self._owns_store:
+                stack.callback(self.store.close)
             for index, connector in enumerate(self.config.connectors):
                 try:
                     live = await stack.enter_async_context(connector.open(self))
@@ -101,6 +112,13 @@ class Runtime:
             names = [candidate.name for candidate in self.config.flows if candidate.name]
             raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, names) or "declare it")
         return await Run(self, flow).through(found, self.message(body, vars=vars, content_type=content_type))
+
+    @cached_property
+    def services(self) -> Services:
+        """What the surroundings provide, made when a block first asks for it."""
+        from octo.services.standalone import standalone
+
+        return standalone(self.store, clock=self.clock, mask=self.config.environment.mask)
 
     def live(self, name: str, kind: type[T]) -> T:
         """The live thing of a connector instance."""

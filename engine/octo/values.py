@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
@@ -139,6 +139,23 @@ def number_text(number: int | float) -> str:
 def render(value: Json) -> str:
     """Text as it is, everything else as compact JSON: what a setting that needs text makes of a value."""
     return value if isinstance(value, str) else dumps(value)
+
+
+def masked(value: Json, mask: Callable[[str], str]) -> Json:
+    """The value with the secrets in its texts hidden; a number that shows one becomes text."""
+    match value:
+        case str():
+            return mask(value)
+        case bool() | None:
+            return value
+        case int() | float():
+            shown = number_text(value)
+            return value if mask(shown) == shown else mask(shown)
+        case list():
+            return [masked(item, mask) for item in value]
+        case dict():
+            return {mask(key): masked(item, mask) for key, item in value.items()}
+    return value
 
 
 def clone(value: Json) -> Json:

@@ -1,0 +1,51 @@
+"""Key/value entries with versions. One that has expired counts as missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+
+class Row(NamedTuple):
+    """One entry as it is stored."""
+
+    value: str
+    """JSON."""
+    version: int
+    """1 for a new entry; each write adds 1."""
+
+
+def get(db: Connection, namespace: str, key: str, *, now: int) -> Row | None:
+    """The entry, unless it is missing or has expired. `now` is in nanoseconds since 1970."""
+    found = db.execute(
+        """
+        SELECT value, version FROM entries
+        WHERE namespace = ? AND key = ? AND (expires IS NULL OR expires > ?)
+        """,
+        (namespace, key, now),
+    ).fetchone()
+    return Row(*found) if found else None
+
+
+def put(db: Connection, namespace: str, key: str, value: str, version: int, *, expires: int | None) -> None:
+    """Store an entry in the place of what is there."""
+    db.execute(
+        """
+        INSERT INTO entries (namespace, key, version, value, expires) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (namespace, key) DO UPDATE
+        SET version = excluded.version, value = excluded.value, expires = excluded.expires
+        """,
+        (namespace, key, version, value, expires),
+    )
+
+
+def delete(db: Connection, namespace: str, key: str) -> None:
+    """Remove an entry; a missing one is fine."""
+    db.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", (namespace, key))
+
+
+def delete_expired(db: Connection, *, now: int) -> int:
+    """Remove what has expired; how many entries that were."""
+    return db.execute("DELETE FROM entries WHERE expires <= ?", (now,)).rowcount
