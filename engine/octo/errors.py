@@ -181,3 +181,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
         return None
     shown = ", ".join(f"`{candidate}`" for candidate in candidates[:12])
     return f"known names: {shown}{', …' if len(candidates) > 12 else ''}"
+
+
+def missing_extra(package: str, extra: str) -> str | None:
+    """The hint that tells how to install an optional package; None when it is there."""
+    from importlib.util import find_spec
+
+    return None if find_spec(package) else f"install it: pip install 'octo-runner[{extra}]'"

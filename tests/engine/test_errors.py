@@ -19,6 +19,7 @@ from octo.errors import (
     Truncated,
     UsageError,
     did_you_mean,
+    missing_extra,
     near,
 )
 
@@ -115,3 +116,8 @@ def test_the_nearest_name_is_offered(name: str, known: list[str], expected: str 
 )
 def test_a_hint_offers_a_near_miss_or_the_names(name: str, known: list[str], expected: str | None) -> None:
     assert did_you_mean(name, iter(known)) == expected
+
+
+def test_an_optional_package_that_is_missing_is_named_with_the_command_that_installs_it() -> None:
+    assert missing_extra("json", "formats") is None
+    assert missing_extra("no_such_package", "formats") == "install it: pip install 'octo-runner[formats]'"
