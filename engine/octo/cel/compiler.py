@@ -132,6 +132,8 @@ class _Compiler:
         candidates = [candidate for candidate in overloads(name) if candidate.takes(len(arguments))]
         steps = [self.compile(argument) for argument in arguments]
         match candidates, steps:
+            case _, [optional, other] if name in (".or", ".orValue"):
+                return _otherwise(name, candidates, optional, other, node)
             case [only], [argument]:
                 return _call_one(name, only, argument, node)
             case [only], [first, second]:
@@ -442,6 +444,22 @@ def _call_two(name: str, target: Function, first: Step, second: Step, node: Call
         return _paid(frame, result, node)
 
     return called
+
+
+def _otherwise(name: str, candidates: list[Function], optional: Step, other: Step, node: Call) -> Step:
+    """`.or` and `.orValue`: what stands in for an absent value is evaluated only then."""
+
+    def chosen(frame: Frame) -> Value:
+        value = optional(frame)
+        if type(value) is Optional and value.present:
+            return value if name == ".or" else value.value
+        otherwise = other(frame)
+        try:
+            return call(name, candidates, (value, otherwise))
+        except Failure as failure:
+            raise failure.at(node.column, node.length) from None
+
+    return chosen
 
 
 def _call(name: str, candidates: list[Function], arguments: list[Step], node: Call) -> Step:

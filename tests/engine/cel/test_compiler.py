@@ -23,9 +23,11 @@ def evaluate(source, body=None):
         ("1 / 0 == 1 || body.x || true", True),
         ("true ? 1 : body.x", 1),
         ("false ? body.x : 2", 2),
+        ("optional.of(3).orValue(body.x)", 3),
+        ("optional.of(3).or(body.x).value()", 3),
     ],
 )
-def test_what_decides_absorbs_the_failure_of_the_rest(source, expected):
+def test_what_decides_is_enough(source, expected):
     assert evaluate(source, {}) is expected or evaluate(source, {}) == expected
 
 

@@ -35,13 +35,13 @@ def _numbers(name: str, first: Value, rest: tuple[Value, ...]) -> list[Value]:
 @function("math.ceil")
 def ceil(number: float) -> float:
     """The next whole number, upwards."""
-    return float(math.ceil(number)) if math.isfinite(number) else number
+    return math.copysign(math.ceil(number), number) if math.isfinite(number) else number
 
 
 @function("math.floor")
 def floor(number: float) -> float:
     """The next whole number, downwards."""
-    return float(math.floor(number)) if math.isfinite(number) else number
+    return math.copysign(math.floor(number), number) if math.isfinite(number) else number
 
 
 @function("math.round")
@@ -56,7 +56,7 @@ def round_(number: float) -> float:
 @function("math.trunc")
 def trunc(number: float) -> float:
     """The number without its fraction."""
-    return float(math.trunc(number)) if math.isfinite(number) else number
+    return math.copysign(math.trunc(number), number) if math.isfinite(number) else number
 
 
 @function("math.abs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from json.encoder import encode_basestring
 from typing import Any
 
 from octo.cel.functions import function
@@ -27,13 +28,15 @@ _TIMESTAMP = re.compile(
     r"[ \t]*(?:(Z)|([-+])(\d\d?)(?::?(\d\d))?)?)?",
     re.A,
 )
-_PLAIN = re.compile(r"[A-Za-z0-9_./+~^()$-](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*[^\s\x00-\x1f\x7f-\x9f:])?")
+_UNPRINTABLE = r"\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
+_PLAIN = re.compile(rf"[A-Za-z0-9_./+~^()$-](?:[^\x00-\x1f{_UNPRINTABLE}]*[^\s\x00-\x1f{_UNPRINTABLE}:])?")
 _NOT_PLAIN = re.compile(r": | #|^[-?] |^---|^\.\.\.|^[-?:]$")
 _OTHER_KIND = re.compile(
     r"(?i:y|yes|n|no|on|off|true|false|null|~)|[-+]?(?:[0-9][0-9_,]*)(?::[0-5]?[0-9])*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?\.[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?\.(?i:inf|nan)|0[xob][0-9a-fA-F_]+|\d{4}-\d\d?-\d\d?.*"
 )
-_BLOCK_TEXT = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
+_BLOCK_TEXT = re.compile(rf"[^\s\x00-\x1f{_UNPRINTABLE}][^\x00-\x08\x0b-\x1f{_UNPRINTABLE}]*")
+_ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
 
 
 @function("toYaml")
@@ -86,9 +89,8 @@ def _text(text: str) -> str:
     plain = _PLAIN.fullmatch(text) and not _NOT_PLAIN.search(text) and not _OTHER_KIND.fullmatch(text)
     if plain and text not in ("<<", "="):
         return text
-    import json
-
-    return json.dumps(clean_text(text), ensure_ascii=not text.isprintable())
+    quoted = encode_basestring(clean_text(text))
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 @function("fromYaml")
