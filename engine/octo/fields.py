@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, Val
 from typing_extensions import TypeVar
 
 from octo import cel
-from octo.errors import ExpressionError, OctoError, near
+from octo.errors import ExpressionError, OctoError, Problem, near
 from octo.values import Json, kind_of
 
 MESSAGE_NAMES: Final = frozenset({"body", "vars", "eventID", "correlationID", "env", "now"})
@@ -46,6 +46,8 @@ class LoadContext(Protocol):
     """The directory below which resources lie."""
     processors: Mapping[str, Mapping[str, Json]]
     """The named reusable blocks, as written."""
+    shared: dict[object, Any]
+    """What validators keep for the rest of this load; each owner has its key."""
 
     def block(self, type: str) -> type[Any]:
         """The class of a block type; raises OctoError with a near miss as its hint."""
@@ -58,6 +60,9 @@ class LoadContext(Protocol):
 
     def read(self, resource: str) -> str:
         """The text of a file below the root; raises OctoError."""
+
+    def declare(self, template: str, alias: str | None) -> None:
+        """Read a text template below the root; raises OctoError, or ConfigError with the faults of its text."""
 
 
 def refusal(message: str, hint: str | None = None, *, at: str = "value") -> PydanticCustomError:
@@ -83,6 +88,12 @@ class Refusals:
     def add(self, message: str, *path: str | int, hint: str | None = None, at: str = "value") -> None:
         """Note a problem at a path below the model, in YAML spelling."""
         self._found.append({"type": refusal(message, hint, at=at), "loc": path, "input": None})
+
+    def relay(self, problems: Sequence[Problem]) -> None:
+        """Note problems that have a place of their own, in another file."""
+        for problem in problems:
+            kind = PydanticCustomError("elsewhere", "{message}", {"message": problem.message, "problem": problem})
+            self._found.append({"type": kind, "loc": (), "input": None})
 
     def raise_if_any(self) -> None:
         if self._found:

@@ -150,13 +150,7 @@ class Run:
         value as compact JSON. Further names may be brought into scope. Raises OctoError.
         """
         program = expression.program
-        activation: dict[str, object] = {
-            "body": message.body,
-            "vars": message.vars,
-            "eventID": message.event_id,
-            "correlationID": message.correlation_id,
-            "env": self.environment,
-        }
+        activation = self._scope(message)
         if "now" in program.names:
             activation["now"] = cel.Timestamp(self.runtime.clock())
         if more:
@@ -168,6 +162,22 @@ class Run:
             raise RunError(f"{prefix}evaluate expression: {error.message}", hint=error.hint) from error
         result: T = _of_kind(value, expression.kind, what or "expression")
         return result
+
+    def render(self, template: str, message: Message) -> str:
+        """The text of a template, by alias or resource id, with the message in scope. Raises OctoError."""
+        scope = self._scope(message)
+        scope["now"] = cel.Timestamp(self.runtime.clock())
+        return self.runtime.config.templates.render(template, scope)
+
+    def _scope(self, message: Message) -> dict[str, object]:
+        """What an expression on a message sees, but for the time."""
+        return {
+            "body": message.body,
+            "vars": message.vars,
+            "eventID": message.event_id,
+            "correlationID": message.correlation_id,
+            "env": self.environment,
+        }
 
     # ------------------------------------------------------------ surroundings
 

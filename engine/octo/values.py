@@ -17,6 +17,8 @@ Json: TypeAlias = Any
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HUGE = re.compile(r"\d{300}|\d[eE]\+?\d{3}")
 """What a number looks like that may be too large for a double."""
+_EXACT = 2**53
+"""Up to here every integer is a double."""
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -174,6 +176,18 @@ def _clone(value: Json) -> Json:
         return [_clone(item) for item in value]
     if kind is int:
         return float(value)
+    return value
+
+
+def native(value: Json) -> Json:
+    """A deep copy as Python code expects it: whole doubles, which all JSON integers are here, become ints."""
+    kind = type(value)
+    if kind is float:
+        return int(value) if value.is_integer() and abs(value) <= _EXACT else value
+    if kind is dict:
+        return {key: native(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [native(item) for item in value]
     return value
 
 

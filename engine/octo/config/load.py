@@ -14,6 +14,7 @@ from octo.config import address, check, environment, merge, resources
 from octo.config.environment import Environment
 from octo.config.model import Config, Origin
 from octo.config.problems import Describer
+from octo.config.templates import Templates
 from octo.errors import ConfigError, Location, Problem
 from octo.values import Json
 
@@ -27,7 +28,9 @@ class _Context:
 
     def __init__(self, root: Path, data: Mapping[str, Json]) -> None:
         self.root = root
-        self.processors: dict[str, Mapping[str, Json]] = {
+        self.shared: dict[object, Any] = {}
+        self.templates = Templates(root)
+        self.processors: Mapping[str, Mapping[str, Json]] = {
             str(entry["name"]): entry
             for entry in data.get("processors") or ()
             if isinstance(entry, dict) and entry.get("name")
@@ -35,6 +38,9 @@ class _Context:
 
     def read(self, resource: str) -> str:
         return resources.read_text(self.root, resource)
+
+    def declare(self, template: str, alias: str | None) -> None:
+        self.templates.declare(template, alias)
 
 
 def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = None) -> Config:
@@ -55,7 +61,7 @@ def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = Non
     merged, found = merge.merge(substituted)
     problems += found
 
-    context: Any = _Context(root, merged.data)
+    context = _Context(root, merged.data)
     describer = Describer(Config, merged, context)
     config: Config | None = None
     try:
@@ -64,7 +70,7 @@ def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = Non
         problems += describer.problems(error)
 
     if config is not None:
-        config.put_at(Origin(path, root, environment_values, environ, describer.locate))
+        config.put_at(Origin(path, root, environment_values, environ, describer.locate, context.templates))
         address.place(config)
         for where, finding in check.check(config):
             problems.append(

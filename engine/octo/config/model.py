@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from octo.block import Chain
 from octo.config.environment import Environment
+from octo.config.templates import Templates
 from octo.connector import Connector
-from octo.errors import Location, OctoError, Problem
-from octo.fields import Bool, Int, LooseText, Model, Text, refuse
+from octo.errors import ConfigError, Location, OctoError, Problem
+from octo.fields import Bool, Int, LooseText, Model, Refusals, Text, refuse
 
 
 class Service(Model):
@@ -53,6 +54,20 @@ class Template(Model):
 
     as_: Text | None = None
     """Another name for it."""
+
+    @model_validator(mode="after")
+    def _declare(self, info: ValidationInfo) -> Self:
+        """Read and check the file."""
+        refusals = Refusals()
+        try:
+            if info.context is not None:
+                info.context.declare(self.resource, self.as_)
+        except ConfigError as error:
+            refusals.relay(error.problems)
+        except OctoError as error:
+            refusals.add(error.message, "resource", hint=error.hint)
+        refusals.raise_if_any()
+        return self
 
 
 class Resources(Model):
@@ -131,6 +146,8 @@ class Origin:
     """The environment that was handed to the load."""
     locate: Callable[[tuple[str | int, ...]], Location]
     """The place in the user's files of a path of keys."""
+    templates: Templates
+    """The text templates."""
     warnings: tuple[Problem, ...] = ()
 
 
@@ -172,6 +189,10 @@ class Config(Model):
     @property
     def root(self) -> Path:
         return self.origin.root
+
+    @property
+    def templates(self) -> Templates:
+        return self.origin.templates
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

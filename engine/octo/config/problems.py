@@ -131,6 +131,9 @@ class Describer:
         match details["type"]:
             case "refused":
                 return self._refused(path, context)
+            case "elsewhere":
+                elsewhere: Problem = context["problem"]
+                return elsewhere
             case "expression":
                 source = context["error"].source.strip()
                 document, origin = self._merged.origin(self.written(path))
