@@ -87,25 +87,11 @@ def octo(
     ] = False,
 ) -> None:
     """Run declarative flows with LLM agents in them: test, replay, resume and measure them"""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    _help_of_group(context)
 
 
-class Commands(TyperGroup):
-    """A group whose commands are the files of `commands/`, each imported when it is named."""
-
-    def list_commands(self, ctx: Context) -> list[str]:
-        files = Path(__file__).with_name("commands").glob("*.py")
-        return sorted(_name(file.stem) for file in files if file.stem != "__init__")
-
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in self.list_commands(ctx):
-            return None
-        function = _module(name).command
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name, cls=options.Command, context_settings=_HELP_OPTIONS, help=_help(function))(function)
-        return typer.main.get_command(app)
+class Group(TyperGroup):
+    """A group of commands whose faults of grammar are UsageErrors."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
@@ -118,8 +104,40 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
-            raise options.no_such_command(args[0], self.list_commands(ctx))
+            raise options.no_such_command(args[0], self.list_commands(ctx), ctx.command_path)
         return command.name if command else None, command, args[1:]
+
+
+class Commands(Group):
+    """The group whose commands are the files of `commands/`, each imported when it is named.
+
+    A file has a function `command`, or functions that are the `VERBS` of its command.
+    """
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        files = Path(__file__).with_name("commands").glob("*.py")
+        return sorted(_name(file.stem) for file in files if file.stem != "__init__")
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in self.list_commands(ctx):
+            return None
+        module = _module(name)
+        app = typer.Typer(name=name, add_completion=False, rich_markup_mode=None)
+        if not hasattr(module, "VERBS"):
+            _add(app, name, module.command)
+            return typer.main.get_command(app)
+        app.callback(
+            cls=Group,
+            invoke_without_command=True,
+            context_settings=_HELP_OPTIONS,
+            subcommand_metavar="VERB ...",
+            options_metavar="",
+            help=_help(module),
+        )(_help_of_group)
+        for verb in module.VERBS:
+            _add(app, _name(verb.__name__.rstrip("_")), verb)
+        return typer.main.get_command(app)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """List the commands under their headings, without building any."""
@@ -135,6 +153,15 @@ class Commands(TyperGroup):
                     formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows[group]])
 
 
+def _add(app: typer.Typer, name: str, function: Any) -> None:
+    app.command(name, cls=options.Command, context_settings=_HELP_OPTIONS, help=_help(function))(function)
+
+
+def _help_of_group(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def _module(name: str) -> ModuleType:
     return import_module(f"octo_cli.commands.{name.replace('-', '_')}")
 
@@ -143,7 +170,7 @@ def _name(stem: str) -> str:
     return stem.replace("_", "-")
 
 
-def _help(function: Any) -> str:
+def _help(documented: Any) -> str:
     """The docstring; the first sentence stands as a heading does, without a full stop."""
-    first, gap, rest = cleandoc(function.__doc__ or "").partition("\n\n")
+    first, gap, rest = cleandoc(documented.__doc__ or "").partition("\n\n")
     return first.rstrip(".") + gap + rest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from typer._click.core import Context
@@ -20,6 +20,10 @@ from typer.core import TyperCommand, TyperOption
 
 from octo.errors import UsageError, did_you_mean, near
 from octo_cli import inputs
+from octo_cli.session import Session
+
+if TYPE_CHECKING:
+    from octo.store.store import Store
 
 ConfigPath = Annotated[
     Path, typer.Option("--config", metavar="PATH", parser=inputs.path, help="Config file, or directory of config files")
@@ -34,6 +38,14 @@ Data = Annotated[
     ),
 ]
 Vars = Annotated[str | None, typer.Option("--vars", metavar="JSON", help="Variables: a JSON object; default none")]
+StoreDirectory = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Where to keep things, `:memory:` for nowhere; default `OCTO_STORE`, else `.octo` beside the config",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option(
@@ -53,6 +65,16 @@ _TRUTH: Final = {
     "no": False,
     "off": False,
 }
+
+
+def store(session: Session, directory: str | None, beside: Path) -> Store:
+    """The store that `--store` names, else `OCTO_STORE`, else `.octo` in a directory. Nothing is opened yet."""
+    from octo.store.store import Store  # here, because the help reads this file and keeps nothing
+
+    named = directory if directory is not None else session.environ.get("OCTO_STORE")
+    if named is None:
+        return Store(beside / ".octo")
+    return Store(inputs.path(named)) if named not in ("", ":memory:") else Store()
 
 
 class Command(TyperCommand):
@@ -115,11 +137,12 @@ def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> 
     return UsageError(error.message.rstrip("."), hint=_help_of(ctx))
 
 
-def no_such_command(name: str, known: Sequence[str]) -> UsageError:
-    """A first argument that names no command."""
+def no_such_command(name: str, known: Sequence[str], group: str = "octo") -> UsageError:
+    """A first argument that names no command of a group."""
     if name.startswith("-"):
-        return UsageError(f"`octo` has no option `{name}`", hint="the command comes first: `octo COMMAND --option`")
-    return UsageError(f"`octo` has no command `{name}`", hint=did_you_mean(name, known))
+        hint = f"the command comes first: `{group} COMMAND --option`"
+        return UsageError(f"`{group}` has no option `{name}`", hint=hint)
+    return UsageError(f"`{group}` has no command `{name}`", hint=did_you_mean(name, known))
 
 
 def _as_written(name: str, args: Sequence[str]) -> str:

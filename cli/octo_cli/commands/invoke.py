@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import octo
 from octo.errors import OctoError, UsageError
 from octo.values import Json
-from octo_cli import diagnostics, inputs, logs, output, signals
+from octo_cli import diagnostics, inputs, logs, options, output, signals
 from octo_cli.inputs import Body
-from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, Vars, Verbose
+from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, StoreDirectory, Vars, Verbose
 from octo_cli.session import Session
+
+if TYPE_CHECKING:
+    from octo.store.store import Store
 
 GROUP = "Run"
 
@@ -39,6 +42,7 @@ def command(
         str | None,
         typer.Option("--timeout", metavar="DURATION", help="Limit for the call, for example `30s`; default none"),
     ] = None,
+    store: StoreDirectory = None,
     json: AsJson = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -57,8 +61,8 @@ def command(
     session.mask = loaded.environment.mask
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)
-    with logs.engine_lines(session):
-        message = signals.run(session, _call(session, loaded, flow, body, variables, limit))
+    with logs.engine_lines(session), options.store(session, store, loaded.root) as kept:
+        message = signals.run(session, _call(session, loaded, kept, flow, body, variables, limit))
     if message is None:
         logs.write(session, "info", "flow dropped the message", {"flow": flow})
     else:
@@ -69,6 +73,7 @@ def command(
 async def _call(
     session: Session,
     config: octo.Config,
+    store: Store,
     flow: str,
     body: Body,
     variables: dict[str, Json],
@@ -81,7 +86,7 @@ async def _call(
 
     progress = Progress(session)
     try:
-        async with octo.Runtime(config, observers=[FlowLog(session), progress]) as runtime:
+        async with octo.Runtime(config, store=store, observers=[FlowLog(session), progress]) as runtime:
             clock = asyncio.timeout(limit)
             try:
                 async with clock:
