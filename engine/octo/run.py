@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,13 +30,27 @@ class RunError(OctoError):
     """Something that a block asked of the run failed."""
 
 
+class RecoveryFailed(RunError):
+    """A chain that should have recovered from a failure failed itself."""
+
+    def __init__(self, what: str, error: OctoError) -> None:
+        super().__init__(f"{what}: {error.message}", hint=error.hint, location=error.location)
+        self.address = error.address if isinstance(error, BlockError) else ""
+
+
 class Run:
     """One message on its way through a flow, and through the flows that it calls."""
 
-    __slots__ = ("_entered", "_left", "environment", "flow", "runtime", "session", "trail")
+    __slots__ = ("_entered", "_left", "environment", "flow", "in_pool", "runtime", "session", "trail")
 
     def __init__(
-        self, runtime: Runtime, flow: str, *, session: dict[object, Any] | None = None, trail: tuple[str, ...] = ()
+        self,
+        runtime: Runtime,
+        flow: str,
+        *,
+        session: dict[object, Any] | None = None,
+        trail: tuple[str, ...] = (),
+        in_pool: bool = False,
     ) -> None:
         self.runtime = runtime
         self.flow = flow
@@ -44,6 +59,8 @@ class Run:
         """What lives as long as the one invocation from outside, called flows included; each owner has its key."""
         self.trail = (*trail, flow)
         """The flows that called each other to get here, this one last."""
+        self.in_pool = in_pool
+        """Whether this is a piece of work of a flow's pool."""
         self.environment: Mapping[str, str] = runtime.config.environment.values
         self._entered = runtime.listeners(BlockEntered)
         self._left = runtime.listeners(BlockLeft)
@@ -126,7 +143,7 @@ class Run:
             try:
                 return await self.chain(flow.error, message)
             except OctoError as second:
-                raise RunError(f"error path: {second.message}", hint=second.hint, location=second.location) from second
+                raise RecoveryFailed("error path", second) from second
 
     async def call(self, name: str, message: Message) -> Message:
         """Run another flow on a message of its own, as part of this invocation."""
@@ -138,8 +155,39 @@ class Run:
             start = names.index(name)
             cycle = " → ".join(names[start : names.index(name, start + 1) + 1])
             raise RunError(f"call depth {DEPTH_LIMIT} exceeded: {cycle} → …")
-        run = Run(self.runtime, name, session=self.session, trail=self.trail)
+        run = Run(self.runtime, name, session=self.session, trail=self.trail, in_pool=self.in_pool)
         return await run.through(flow, message)
+
+    # ------------------------------------------------------------ work beside this
+
+    async def together(self, works: Sequence[Callable[[Run], Coroutine[Any, Any, None]]]) -> None:
+        """Do pieces of work at once, on the flow's pool, and wait for all of them.
+
+        The first failure cancels the others and is raised.
+        """
+        inside = self._in_pool()
+        await self.runtime.pool(self.flow).together([partial(work, inside) for work in works], inside=self.in_pool)
+
+    async def hand_on(self, message: Message, flow: Flow) -> None:
+        """Send a message through a flow as an invocation of its own, whose failure is logged and nothing else.
+
+        It runs on the flow's pool; when that is full, right here.
+        """
+        work = partial(self._in_pool()._alone, message, flow)
+        if self.runtime.pool(self.flow).offer(work, self.runtime.spawn) is None:
+            await work()
+
+    async def _alone(self, message: Message, flow: Flow) -> None:
+        try:
+            await self.through(flow, message)
+        except Dropped:
+            pass
+        except OctoError as error:
+            self.log("error", error.message, flow=flow.title, event_id=message.event_id)
+
+    def _in_pool(self) -> Run:
+        """This run, as its pieces of work see it."""
+        return Run(self.runtime, self.flow, session=self.session, trail=self.trail[:-1], in_pool=True)
 
     # ------------------------------------------------------------ expressions
 

@@ -13,6 +13,7 @@ from octo.config.model import Config
 from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
 from octo.message import Message
 from octo.observe import Event, LogLine, Observer
+from octo.pool import SIZE, Pool
 from octo.run import Run
 from octo.store.store import Store
 from octo.values import Json
@@ -54,7 +55,9 @@ class Runtime:
         self._observers = tuple(observers)
         self._listeners: dict[type[Event], tuple[Observer, ...]] = {}
         self._live: dict[str, object] = {}
+        self._pools: dict[str, Pool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._broken = False
         self._owns_store = store is None
         self._stack = AsyncExitStack()
 
@@ -79,9 +82,11 @@ class Runtime:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         try:
             if error is not None:
+                self._broken = True
                 for task in self._tasks:
                     task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            while self._tasks:
+                await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
             await self._stack.aclose()
 
@@ -127,11 +132,32 @@ class Runtime:
             raise OctoError(f'connector "{name}" is not open')
         return found  # type: ignore[return-value]  # the config was checked to name a connector of the right category
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside the flow; the runtime waits for it before it closes."""
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do something beside the flow; the runtime waits for it before it closes.
+
+        Raises OctoError when the runtime is being torn down, for then nothing would wait for the work.
+        """
+        if self._broken:
+            work.close()
+            raise OctoError("the runtime is closing and takes no more work")
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._over)
+        return task
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log("error", f"internal error: {error!r}")
+
+    def pool(self, flow: str) -> Pool:
+        """The pool of a flow, which all its messages share."""
+        found = self._pools.get(flow)
+        if found is None:
+            declared = self.config.flow(flow)
+            size = declared.pool if declared is not None else 0
+            found = self._pools[flow] = Pool(size if size > 0 else SIZE)
+        return found
 
     def listeners(self, kind: type[Event]) -> tuple[Observer, ...]:
         """Who wants events of a kind."""

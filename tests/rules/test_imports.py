@@ -14,11 +14,11 @@ LAYERS = [
     ["testing", "evals"],
     ["blocks", "connectors"],
     ["agent"],
-    ["run", "runtime", "server", "doubles", "runlog", "record", "metrics"],
+    ["run", "runtime", "server", "doubles", "runlog", "record", "metrics", "pool"],
     ["config"],
     ["block", "connector", "fields", "message", "observe", "registry", "services"],
-    ["cel", "llm", "store"],
-    ["errors", "values"],
+    ["cel", "http", "llm", "store"],
+    ["errors", "multipart", "values"],
 ]
 """From top to bottom: a module imports from its own folder, its own line and lower lines."""
 
