@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -15,8 +15,9 @@ from octo.message import Message
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
-    from octo.config.model import Config
+    from octo.config.model import Config, Flow
     from octo.run import Run
+    from octo.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,46 @@ class SubFlow(Model):
 
     process: Chain = ()
     """The blocks that run, in order."""
+
+
+class Takeover(Block):
+    """A block that decides what goes on through the rest of its chain, and when.
+
+    It stands directly in a flow's `process` or `error` chain, with blocks after it.
+    """
+
+    async def execute(self, message: Message, run: Run) -> Message:
+        message = await self.take(message, run, self.rest(run.runtime.config))
+        message.stop()
+        return message
+
+    async def take(self, message: Message, run: Run, rest: Flow) -> Message:
+        """Take one message and give the one that its flow completes with. What goes on goes through `rest`."""
+        raise TypeError(f"block type `{self.type}` has no take method")
+
+    def background(self, runtime: Runtime) -> Coroutine[Any, Any, None] | None:
+        """What there is to do as long as the runtime is open, such as a timer."""
+        return None
+
+    def rest(self, config: Config) -> Flow:
+        """What follows the block, as a flow of its own, which recovers as the whole flow does."""
+        _, index, chain, position = self.place.path
+        flow = config.flows[int(index)]
+        if chain == "error":
+            return flow.model_copy(update={"process": (flow.error or ())[int(position) + 1 :], "error": None})
+        return flow.model_copy(update={"process": flow.process[int(position) + 1 :]})
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        if len(self.place.path) != 4:
+            yield Finding(
+                f"`{self.type}` stands directly in the `process` or `error` chain of a flow, not inside another block",
+                hint="put it into a flow of its own and call that with `flow-ref`",
+            )
+        elif not self.rest(config).process:
+            yield Finding(
+                f"`{self.type}` cannot be the last block of its chain",
+                hint="the blocks after it are what its messages go through",
+            )
 
 
 def _branches_of(value: object, name: str, path: tuple[str | int, ...]) -> Iterator[Branch]:
