@@ -1,4 +1,7 @@
-"""octo/runtime.py and octo/run.py: calling flows, watching them, stopping and dropping."""
+"""Calling flows, watching them, stopping and dropping.
+
+Covers octo/runtime.py, octo/run.py, octo/block.py, octo/connector.py and octo/observe.py.
+"""
 
 import asyncio
 from contextlib import asynccontextmanager

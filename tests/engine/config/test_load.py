@@ -1,4 +1,8 @@
-"""octo/config/{load,problems,check,model,resources}.py: from text to a config, with every problem in one report."""
+"""From text to a config, with every problem in one report.
+
+Covers octo/config/load.py, octo/config/problems.py, octo/config/check.py, octo/config/model.py and
+octo/config/resources.py.
+"""
 
 import pytest
 
