@@ -17,12 +17,12 @@ LAYERS = [
     ["run", "runtime", "server", "doubles", "runlog", "record", "metrics", "pool"],
     ["config"],
     ["block", "connector", "fields", "message", "observe", "registry", "services"],
-    ["cel", "http", "llm", "store"],
+    ["cel", "http", "llm", "sql", "store"],
     ["errors", "multipart", "values"],
 ]
 """From top to bottom: a module imports from its own folder, its own line and lower lines."""
 
-APART = {"cel", "llm", "store"}
+APART = {"cel", "llm", "sql", "store"}
 """Each complete in itself: they do not import one another."""
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -42,7 +42,7 @@ def http_client(url: str, environ: Mapping[str, str]) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
             proxy=proxy,
-            verify=_certificates(environ) if proxy or not url.lower().startswith("http:") else False,
+            verify=certificates(environ) if proxy or not url.lower().startswith("http:") else False,
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
@@ -70,7 +70,8 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
+def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
+    """The certificates that are trusted: those that the environment names, else the usual ones."""
     file, directory = environ.get("SSL_CERT_FILE"), environ.get("SSL_CERT_DIR")
     if file or directory:
         return ssl.create_default_context(cafile=file or None, capath=directory or None)
