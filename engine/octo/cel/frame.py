@@ -23,7 +23,7 @@ class Frame:
         """Pay for passing that many elements."""
         self.steps -= count
         if self.steps < 0:
-            raise Exceeded("evaluation exceeds its budget of 1000000 steps")
+            raise Exceeded(f"evaluation exceeds its budget of {STEPS_MAX} steps")
 
     def grow(self, value: Value) -> None:
         """Pay for a text, bytes or list that was made."""

@@ -275,6 +275,12 @@ def to_bytes(data: str | bytes) -> bytes:
     return data if isinstance(data, bytes) else clean_text(data).encode()
 
 
+def guard_steps(steps: int) -> None:
+    """Refuse work that would burst the budget, before it is begun."""
+    if steps > STEPS_MAX:
+        raise Exceeded(f"evaluation exceeds its budget of {STEPS_MAX} steps")
+
+
 def guard_size(size: int) -> None:
     """Refuse a text or list that would burst the budget, before it is made."""
     if size > SIZE_MAX:

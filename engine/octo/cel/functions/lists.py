@@ -7,14 +7,13 @@ from functools import cmp_to_key
 
 from octo.cel.functions import Whole, function
 from octo.cel.operators import less
-from octo.cel.values import STEPS_MAX, Exceeded, Failure, Value, equal, kind_of
+from octo.cel.values import Failure, Value, equal, guard_steps, kind_of
 
 
 @function("lists.range")
 def range_(count: Whole) -> list[Value]:
     """The numbers from 0 up to, not including, a count."""
-    if count > STEPS_MAX:
-        raise Exceeded(f"evaluation exceeds its budget of {STEPS_MAX} steps")
+    guard_steps(count)
     return list(range(count))
 
 
@@ -46,8 +45,7 @@ def _flatter(values: list[Value]) -> list[Value]:
             flat += value
         else:
             flat.append(value)
-        if len(flat) > STEPS_MAX:
-            raise Exceeded(f"evaluation exceeds its budget of {STEPS_MAX} steps")
+        guard_steps(len(flat))
     return flat
 
 
@@ -91,6 +89,7 @@ def distinct(values: list[Value]) -> list[Value]:
             if any(equal(value, other) for other in others):
                 continue
             others.append(value)
+            guard_steps(len(others) ** 2 >> 4)
         elif key in seen:
             continue
         else:
