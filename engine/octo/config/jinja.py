@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -17,18 +17,16 @@ from octo.config.templates import NAMES
 from octo.errors import ConfigError, Location, OctoError, Problem
 from octo.values import dumps, native, number_text
 
-_CODE: Final = ".py"
-
 
 class JinjaTemplate:
     """A template that Jinja2 renders. Files that it includes are read from below the same root."""
 
     def __init__(self, root: Path, resource: str) -> None:
         """Raises OctoError when there is no such file, ConfigError when it is no Jinja2."""
-        self._root = root
         resources.read_text(root, resource)
+        self._files: set[str] = set()
         try:
-            self._template = _environment(root).get_template(resource)
+            self._template = _environment(root, self._files).get_template(resource)
         except TemplateSyntaxError as error:
             raise ConfigError([_problem(error)]) from error
 
@@ -46,9 +44,8 @@ class JinjaTemplate:
         """The innermost line of a template that the error passed."""
         if isinstance(error, TemplateSyntaxError):
             return _problem(error).location
-        root = str(self._root)
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            if frame.filename.startswith(root) and not frame.filename.endswith(_CODE) and frame.lineno:
+            if frame.filename in self._files and frame.lineno:
                 return Location(frame.filename, frame.lineno, 1)
         return None
 
@@ -62,11 +59,15 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().getattr(obj, attribute)
 
 
-def _environment(root: Path) -> _Environment:
+def _environment(root: Path, files: set[str]) -> _Environment:
+    """Reads templates from below a root, and notes which files they are."""
+
     def load(name: str) -> tuple[str, str, None]:
         if not resources.locate(root, name).is_file():
             raise TemplateNotFound(name, f"resource `{name}` does not exist")
-        return resources.read_text(root, name), str(root / name), None
+        file = str(root / name)
+        files.add(file)
+        return resources.read_text(root, name), file, None
 
     return _Environment(
         loader=FunctionLoader(load),

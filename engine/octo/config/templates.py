@@ -152,7 +152,9 @@ class TextTemplate:
         except ExpressionError as error:
             index = start + error.column - 1
             message = f'compile expression "{expression}": {error.message}'
-            self._refuse(message, index, index + error.length, error.hint)
+            cut_off = expression.count("{") > expression.count("}")
+            hint = "the first `}}` ends the span: put a blank between two braces" if cut_off else error.hint
+            self._refuse(message, index, index + error.length, hint)
 
     def _refuse(self, message: str, start: int, end: int, hint: str | None = None) -> None:
         self._problems.append(self._source.problem(message, start, end, hint))
