@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from octo.errors import BlockError, ConfigError, Excerpt, ExpressionError, OctoError, Problem
+from octo.logline import printable, rank
 from octo_cli import logs
 from octo_cli.session import Session
 
@@ -29,7 +30,7 @@ def show(session: Session, error: OctoError) -> None:
 def warn(session: Session, problem: Problem) -> None:
     """Show a problem that ends nothing."""
     if session.for_people(session.err):
-        if logs.LEVELS["warn"] >= logs.threshold(session):
+        if rank("warn") >= logs.threshold(session):
             session.tell(_for_people(session, problem))
     else:
         logs.write(session, "warn", problem.message, {**_position(problem), "hint": problem.hint})
@@ -135,7 +136,7 @@ def _painted(session: Session, text: str, colour: str) -> str:
 
 
 def _safe(session: Session, text: str) -> str:
-    return logs.printable(session.mask(text))
+    return printable(session.mask(text))
 
 
 # ---------------------------------------------------------------- records

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from json.encoder import encode_basestring
 from typing import Final
 
+from octo import logline
+from octo.logline import LEVELS, printable
 from octo.values import Json, render
 from octo_cli.session import Session
 
-LEVELS: Final = {"debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40}
-DEFAULT_LEVEL: Final = "info"
-
-_SHOWN: Final = {10: "DEBUG", 20: "INFO", 30: "WARN", 40: "ERROR"}
 _COLOURS: Final = {"DEBUG": "bright_black", "INFO": "blue", "WARN": "yellow", "ERROR": "red"}
-_TEXTS: Final = {"error", "hint"}
-_BARE: Final = re.compile(r"[^\s\"=\\\x00-\x20\x7f-\xa0\u2028\u2029]+")
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def write(session: Session, level: str, text: str, fields: Mapping[str, Json] | None = None) -> None:
     """Write one line to the process log, unless `LOG_LEVEL` hides it. Fields that are None are left out."""
-    rank = LEVELS.get(level.lower(), 20)
-    if rank < threshold(session):
+    if logline.rank(level) < threshold(session):
         return
-    shown = _SHOWN[rank]
     given = {name: session.mask(render(value)) for name, value in (fields or {}).items() if value is not None}
     if session.for_people(session.err):
-        line = _plain(session, shown, session.mask(text), given)
+        line = _plain(session, logline.shown(level), session.mask(text), given)
     else:
-        line = record(shown, session.mask(text), given)
+        line = record(level, session.mask(text), given)
     session.tell(line)
 
 
@@ -60,7 +51,7 @@ def engine_lines(session: Session) -> Iterator[None]:
 
 def threshold(session: Session) -> int:
     """The lowest rank that is written. A `LOG_LEVEL` of another kind means the default."""
-    return LEVELS.get(session.environ.get("LOG_LEVEL", "").strip().lower(), LEVELS[DEFAULT_LEVEL])
+    return logline.rank(session.environ.get("LOG_LEVEL", "").strip())
 
 
 def check_level(session: Session) -> None:
@@ -71,17 +62,8 @@ def check_level(session: Session) -> None:
 
 
 def record(level: str, text: str, fields: dict[str, str]) -> str:
-    """One log record: `time=… level=… msg="…"` and the fields; texts, and what needs it, in quotes."""
-    parts = [f"time={_now()}", f"level={level}", f"msg={_quoted(text)}"]
-    for name, value in fields.items():
-        bare = name not in _TEXTS and _BARE.fullmatch(value)
-        parts.append(f"{name}={value if bare else _quoted(value)}")
-    return " ".join(parts)
-
-
-def printable(text: str) -> str:
-    """The text with its control characters spelt out, so that none of them reaches a terminal."""
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    """One log record of this moment."""
+    return logline.as_text(time.time_ns(), level, text, fields)
 
 
 def _plain(session: Session, level: str, text: str, fields: dict[str, str]) -> str:
@@ -92,13 +74,3 @@ def _plain(session: Session, level: str, text: str, fields: dict[str, str]) -> s
         label = typer.style(label, fg=_COLOURS[level])
     told = "".join(f"  {name}={printable(value)}" for name, value in fields.items())
     return f"{label}: {printable(text)}{told}"
-
-
-def _quoted(text: str) -> str:
-    return printable(encode_basestring(text))
-
-
-def _now() -> str:
-    nanoseconds = time.time_ns()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(nanoseconds // 1_000_000_000))
-    return f"{stamp}.{nanoseconds // 1_000_000 % 1000:03d}Z"

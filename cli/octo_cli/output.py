@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from octo.errors import OctoError
+from octo.logline import printable
 from octo.values import Json, dumps, masked
-from octo_cli.logs import printable
 from octo_cli.session import Session
 
 
@@ -40,6 +41,11 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
 def text(session: Session, words: str) -> None:
     """Print text for people, secrets masked."""
     _put(session, printable(session.mask(words)))
+
+
+def lines(session: Session) -> Mapping[str, Callable[[str], None]]:
+    """What writes a line of a flow's own log to standard output or standard error."""
+    return {"stdout": partial(text, session), "stderr": session.tell}
 
 
 def _put(session: Session, words: str) -> None:

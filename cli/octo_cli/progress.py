@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
+from octo.logline import printable
 from octo.observe import (
     AgentEnded,
     AgentStarted,
@@ -120,7 +121,7 @@ class Progress:
         self._live.stop()
         self._live = None
         self._session.err = self._err
-        self._session.tell(logs.printable(self._totals.line(time.monotonic())))
+        self._session.tell(printable(self._totals.line(time.monotonic())))
 
     def _follow(self, event: Event) -> None:
         key = (event.event_id, event.address)
@@ -217,7 +218,7 @@ class Progress:
         for agent in list(self._working.values()):
             doing = ", ".join(agent.tools.values()) or "thinking"
             words = [agent.address, f"turn {max(agent.turn, 1)}", doing, _seconds(now - agent.since)]
-            shown = Text(logs.printable(self._session.mask("  ".join(words))), no_wrap=True, overflow="ellipsis")
+            shown = Text(printable(self._session.mask("  ".join(words))), no_wrap=True, overflow="ellipsis")
             table.add_row(self._spinner, shown)
         return table
 

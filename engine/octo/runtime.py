@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from types import MappingProxyType
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -36,7 +37,7 @@ class Runtime:
 
     Time and identity come from outside, so that a run can be replayed: `clock` gives nanoseconds since 1970,
     `new_id` the ids of messages. What it keeps goes to `store`; without one it is kept in memory and ends with the
-    runtime.
+    runtime. `outputs` takes the lines that logs write to `stdout` and `stderr`.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class Runtime:
         *,
         store: Store | None = None,
         observers: Sequence[Observer] = (),
+        outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
         clock: Callable[[], int] = time.time_ns,
         new_id: Callable[[], str] = random_id,
     ) -> None:
         self.config = config
         self.store = store or Store()
+        self.outputs = outputs
         self.clock = clock
         self.new_id = new_id
         self._observers = tuple(observers)

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from octo.values import render
 from octo_cli import logs
 from octo_cli.session import Session
 
@@ -32,7 +33,7 @@ def written(level: str, text: str, fields: dict[str, object] | None = None, **en
     ids=["bare", "spaces", "quotes", "empty", "json", "control characters", "equals", "unicode", "texts are quoted"],
 )
 def test_fields_are_quoted_where_they_need_it(fields: dict[str, object], shown: str) -> None:
-    assert logs.record("INFO", "m", fields={k: logs.render(v) for k, v in fields.items() if v is not None}).endswith(
+    assert logs.record("INFO", "m", fields={k: render(v) for k, v in fields.items() if v is not None}).endswith(
         f' level=INFO msg="m" {shown}'
     )
 

@@ -86,7 +86,9 @@ async def _call(
 
     progress = Progress(session)
     try:
-        async with octo.Runtime(config, store=store, observers=[FlowLog(session), progress]) as runtime:
+        async with octo.Runtime(
+            config, store=store, observers=[FlowLog(session), progress], outputs=output.lines(session)
+        ) as runtime:
             clock = asyncio.timeout(limit)
             try:
                 async with clock:

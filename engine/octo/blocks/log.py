@@ -3,7 +3,8 @@
 from typing import Annotated, Literal
 
 from octo.block import Block
-from octo.fields import Bool, Expression, one_of
+from octo.connectors.logger import OpenLog
+from octo.fields import Bool, ConnectorName, Expression, one_of
 from octo.message import HIDDEN_PREFIX, Message
 from octo.run import Run
 from octo.values import Json, dumps
@@ -11,14 +12,24 @@ from octo.values import Json, dumps
 LEVELS = ("debug", "info", "warn", "error")
 
 
+class LoggerName(ConnectorName):
+    """The name of a configured `logger`."""
+
+    __slots__ = ()
+    type = "logger"
+
+
 class Log(Block, type="log", group="integration"):
-    """Write a line to the process log; the message passes unchanged."""
+    """Write a line to the process log, or to a `logger`; the message passes unchanged."""
 
     message: Expression[str] | None = None
     """The line; by default the body and the variables as JSON."""
 
     level: Annotated[Literal["debug", "info", "warn", "error"], one_of(*LEVELS)] = "info"
-    """Level of the line; the environment variable `LOG_LEVEL` decides which levels are shown."""
+    """Level of the line; a `logger` has a lowest level of its own, the process log that of `LOG_LEVEL`."""
+
+    logger: LoggerName | None = None
+    """A `logger` connector; without it the line goes to the process log on standard error."""
 
     full: Bool = False
     """Add the correlation id, the variables and the body as fields of their own."""
@@ -34,5 +45,11 @@ class Log(Block, type="log", group="integration"):
             text = run.evaluate(self.message, message, "log message")
         else:
             text = "message" if self.full else dumps({"body": message.body, "vars": variables})
-        run.log(self.level, text, **fields)
+        if self.logger is None:
+            run.log(self.level, text, **fields)
+            return message
+        log = run.connector(self.logger, OpenLog)
+        if log.add_source:
+            fields["source"] = str(run.runtime.config.origin.locate(self.place.path))
+        log.write(self.level, text, fields)
         return message
