@@ -88,7 +88,7 @@ class OpenLog:
 def _appending(path: Path) -> Iterator[Callable[[str], None]]:
     """Appends lines to a file, each with one write, so that those of several processes do not mix."""
     try:
-        file = open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: PTH123, SIM115 (an opener, and an error text of its own)
+        file = open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 (closed below)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConnectorError(f"cannot open the log file {path}: {reason}") from error
