@@ -10,6 +10,7 @@ from types import MappingProxyType
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from octo.block import Takeover
 from octo.config.model import Config
 from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
 from octo.message import Message
@@ -60,6 +61,7 @@ class Runtime:
         self._live: dict[str, object] = {}
         self._pools: dict[str, Pool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
         self._broken = False
         self._owns_store = store is None
         self._stack = AsyncExitStack()
@@ -80,9 +82,18 @@ class Runtime:
                     ) from error
                 self._live[connector.instance] = live
             self._stack = stack.pop_all()
+        self._start_background()
         return self
 
+    def _start_background(self) -> None:
+        for flow in self.config.flows:
+            for block in (*flow.process, *(flow.error or ())):
+                work = block.background(self) if isinstance(block, Takeover) else None
+                if work is not None:
+                    self.spawn(work)
+
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        self._closing.set()
         try:
             if error is not None:
                 self._broken = True
@@ -147,6 +158,15 @@ class Runtime:
         self._tasks.add(task)
         task.add_done_callback(self._over)
         return task
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait, in work beside the flow; false as soon as the runtime closes."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        except TimeoutError:
+            return True
+        return False
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -10,7 +10,7 @@ import pytest
 
 from octo import Block, Connector, Dropped, Runtime, UsageError
 from octo.errors import ConnectorError, OctoError
-from octo.observe import BlockEntered, BlockLeft, FlowEnded, FlowStarted
+from octo.observe import BlockEntered, BlockLeft, FlowEnded, FlowStarted, LogLine
 from octo.testing.harness import config, runtime
 
 THREE = """
@@ -189,3 +189,76 @@ async def test_a_thousand_messages_run_at_once():
         messages = await asyncio.gather(*(octo.invoke("main", float(number)) for number in range(1000)))
 
     assert [message.body for message in messages] == [float(number) for number in range(1000)]
+
+
+async def test_work_that_work_beside_the_flow_starts_is_waited_for_too():
+    done = []
+
+    async with runtime(THREE) as octo:
+
+        async def first():
+            await asyncio.sleep(0.001)
+            octo.spawn(second())
+
+        async def second():
+            await asyncio.sleep(0.001)
+            done.append(True)
+
+        octo.spawn(first())
+
+    assert done == [True]
+
+
+async def test_an_unforeseen_failure_beside_the_flow_is_logged():
+    class Lines:
+        kinds = (LogLine,)
+
+        def __init__(self):
+            self.seen = []
+
+        def notify(self, event):
+            self.seen.append((event.level, event.text))
+
+    async def work():
+        raise KeyError("x")
+
+    lines = Lines()
+    async with runtime(THREE, observers=[lines]) as octo:
+        octo.spawn(work())
+
+    assert lines.seen == [("error", "internal error: KeyError('x')")]
+
+
+async def test_a_pause_ends_early_when_the_runtime_closes():
+    pauses = []
+
+    async with runtime(THREE) as octo:
+
+        async def work():
+            while await octo.pause(0.001 if len(pauses) < 2 else 60):
+                pauses.append(True)
+
+        octo.spawn(work())
+        await asyncio.sleep(0.05)
+
+    assert pauses == [True, True]
+
+
+async def test_a_runtime_that_is_torn_down_cancels_the_work_and_takes_no_more():
+    ended = []
+
+    async def work():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    with pytest.raises(ZeroDivisionError):
+        async with runtime(THREE) as octo:
+            octo.spawn(work())
+            await asyncio.sleep(0)
+            raise ZeroDivisionError
+
+    assert ended == [True]
+    with pytest.raises(OctoError, match="the runtime is closing and takes no more work"):
+        octo.spawn(work())

@@ -1,17 +1,13 @@
 """Take chosen parts of what a chain finds out."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from octo.block import Block, SubFlow
-from octo.fields import Expression, Name
+from octo.fields import BLANK_IS_ABSENT, Expression, Name
 from octo.message import Message
 from octo.run import Run
-
-
-def _blank_is_absent(value: Any) -> Any:
-    return None if value == "" else value
 
 
 class Enrich(Block, type="enrich", group="control"):
@@ -20,7 +16,7 @@ class Enrich(Block, type="enrich", group="control"):
     body: SubFlow
     """Runs once, on a copy of the message."""
 
-    set_body: Annotated[Expression | None, BeforeValidator(_blank_is_absent)] = None
+    set_body: Annotated[Expression | None, BLANK_IS_ABSENT] = None
     """What the body becomes, read from the result of the chain; without it the body stays."""
 
     set_vars: dict[Name, Expression] = Field(default_factory=dict)
