@@ -5,7 +5,7 @@ from pydantic import Field
 from octo.block import Block, Chain
 from octo.errors import OctoError
 from octo.message import Message
-from octo.run import Run, RunError, failure_of
+from octo.run import RecoveryFailed, Run, failure_of
 
 
 class HandleErrors(Block, type="handle-errors", group="control"):
@@ -25,6 +25,4 @@ class HandleErrors(Block, type="handle-errors", group="control"):
             try:
                 return await run.chain(self.error, message)
             except OctoError as second:
-                raise RunError(
-                    f"scope alternative: {second.message}", hint=second.hint, location=second.location
-                ) from second
+                raise RecoveryFailed("scope alternative", second) from second
