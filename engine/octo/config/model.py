@@ -43,7 +43,7 @@ class EnvVariable(Model):
     """Mask the value wherever octo writes. Names that look like keys or passwords are masked without it."""
 
     description: LooseText | None = None
-    """For readers; shown when the variable is missing."""
+    """For readers."""
 
 
 class Template(Model):
