@@ -10,6 +10,8 @@ import pytest
 from octo.message import Message
 from octo.testing.harness import runtime
 
+pytest_plugins = ["servers"]
+
 RunFlow = Callable[..., Awaitable[Message]]
 
 
