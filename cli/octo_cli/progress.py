@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from octo.logline import printable
 from octo.observe import (
     AgentEnded,
+    AgentGaveUp,
     AgentStarted,
-    DefaultPathTaken,
     Event,
     LogLine,
     ToolCalled,
@@ -49,7 +49,7 @@ class Totals:
         parts = [_count(self.turns, "turn"), _count(self.tool_calls, "tool call"), self._tokens()]
         parts.append(_seconds(now - (self.started or now)))
         if self.gave_up:
-            parts.append(f"default path: {self.gave_up}")
+            parts.append(f"gave up: {self.gave_up}")
         return ", ".join(parts)
 
     def _tokens(self) -> str:
@@ -96,7 +96,7 @@ class Progress:
         TurnEnded,
         ToolCalled,
         ToolReturned,
-        DefaultPathTaken,
+        AgentGaveUp,
     )
 
     def __init__(self, session: Session) -> None:
@@ -147,7 +147,7 @@ class Progress:
                     agent.tools[event.call_id] = f"{event.tool}({_short(event.arguments)})"
             case ToolReturned() if agent:
                 agent.tools.pop(event.call_id, None)
-            case DefaultPathTaken():
+            case AgentGaveUp():
                 totals.gave_up = event.reason
 
     # ---------------------------------------------------------------- records
@@ -180,8 +180,8 @@ class Progress:
                     result=_short(event.text),
                     seconds=round(event.seconds, 3),
                 )
-            case DefaultPathTaken():
-                self._log("default path taken", event, reason=event.reason, detail=event.detail or None)
+            case AgentGaveUp():
+                self._log("agent gave up", event, reason=event.reason, detail=event.detail or None)
 
     def _log(self, text: str, event: Event, **fields: Any) -> None:
         logs.write(self._session, "info", text, {"at": event.address, **fields})

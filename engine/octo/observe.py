@@ -131,8 +131,8 @@ class ToolReturned(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class DefaultPathTaken(Event):
-    """An agent gave up; `detail` is the model's own reason, if it gave one."""
+class AgentGaveUp(Event):
+    """An agent gave up and takes its default path, if it has one; `detail` is the model's own reason, if any."""
 
     iteration: int
     reason: str

@@ -11,8 +11,8 @@ from octo.errors import ProviderError
 from octo.llm.chat import Usage
 from octo.observe import (
     AgentEnded,
+    AgentGaveUp,
     AgentStarted,
-    DefaultPathTaken,
     Event,
     LogLine,
     ToolCalled,
@@ -82,12 +82,12 @@ def test_each_turn_is_a_record_when_asked_for() -> None:
 def test_a_failed_turn_and_the_default_path_are_told() -> None:
     events: list[Event] = [
         TurnEnded(*PLACE, iteration=1, seconds=1.0, error=ProviderError("overloaded")),
-        DefaultPathTaken(*PLACE, iteration=1, reason="model failed"),
+        AgentGaveUp(*PLACE, iteration=1, reason="model failed"),
     ]
 
     assert re.sub(r"time=\S+ ", "", told(io.StringIO(), events, verbose=True)) == (
         'level=INFO msg="model turn failed" at=desk.agent turn=1 toolCalls=0 seconds=1 error="overloaded"\n'
-        'level=INFO msg="default path taken" at=desk.agent reason="model failed"\n'
+        'level=INFO msg="agent gave up" at=desk.agent reason="model failed"\n'
     )
 
 
@@ -100,9 +100,9 @@ def test_a_failed_turn_and_the_default_path_are_told() -> None:
             [
                 *RUN[:3],
                 TurnEnded(*PLACE, iteration=2, seconds=1.0),
-                DefaultPathTaken(*PLACE, iteration=2, reason="why"),
+                AgentGaveUp(*PLACE, iteration=2, reason="why"),
             ],
-            "2 turns, 0 tool calls, at least 1,200 tokens read and 30 tokens written, 0.0 s, default path: why",
+            "2 turns, 0 tool calls, at least 1,200 tokens read and 30 tokens written, 0.0 s, gave up: why",
         ),
     ],
     ids=["a run", "nobody counts", "one turn is not counted"],

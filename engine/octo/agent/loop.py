@@ -21,7 +21,7 @@ from octo.llm.chat import (
     Usage,
 )
 from octo.llm.model import ChatModel
-from octo.observe import AgentEnded, AgentStarted, DefaultPathTaken, TurnEnded, TurnStarted
+from octo.observe import AgentEnded, AgentGaveUp, AgentStarted, TurnEnded, TurnStarted
 from octo.values import clean_text, parse
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class AgentLoop:
             self._tell_end(started, error=error)
             raise
         if isinstance(ending, GaveUp):
-            self._tell_default_path(ending)
+            self._tell_giving_up(ending)
         self._tell_end(started, reason=ending.reason if isinstance(ending, GaveUp) else None)
         return ending
 
@@ -259,10 +259,10 @@ class AgentLoop:
             )
         self.run.log("debug", "agent reply", block=self.task.address, reply=text[:_SHOWN])
 
-    def _tell_default_path(self, ending: GaveUp) -> None:
-        if self.run.listens(DefaultPathTaken):
+    def _tell_giving_up(self, ending: GaveUp) -> None:
+        if self.run.listens(AgentGaveUp):
             self.run.emit(
-                DefaultPathTaken(self.task.address, self.message.event_id, self.iteration, ending.reason, ending.detail)
+                AgentGaveUp(self.task.address, self.message.event_id, self.iteration, ending.reason, ending.detail)
             )
 
     def _tell_end(self, started: float, reason: str | None = None, error: OctoError | None = None) -> None:

@@ -7,8 +7,8 @@ from octo.errors import BlockError, ProviderError
 from octo.llm.chat import ChatMessage, File, Text, ToolCall, ToolResult, Usage
 from octo.observe import (
     AgentEnded,
+    AgentGaveUp,
     AgentStarted,
-    DefaultPathTaken,
     ToolCalled,
     ToolReturned,
     TurnEnded,
@@ -127,7 +127,7 @@ async def test_one_of_the_two_alone_offers_none(keys):
 
 async def test_taking_the_way_out_keeps_the_reason_and_runs_no_other_call():
     out = call("take_default_path", {"reason": "too vague"})
-    listener = Listener(DefaultPathTaken)
+    listener = Listener(AgentGaveUp)
     ran = await run(GUARDED, reply("", call("t"), out), body=5.0, observers=[listener])
 
     assert ran.message.body == {"gave": "up", "body": 5.0}
@@ -168,7 +168,7 @@ async def test_a_call_that_the_output_cap_cut_off_is_not_run(arguments):
 
 
 async def test_two_turns_in_a_row_that_were_cut_off_end_on_the_default_path():
-    listener = Listener(DefaultPathTaken)
+    listener = Listener(AgentGaveUp)
     cut = reply("", call("t", "{", "a"), stop="max_tokens")
     ran = await run(WITH_DEFAULT, cut, cut, body="in", observers=[listener])
 
@@ -369,7 +369,7 @@ async def test_a_result_of_ten_megabytes_goes_to_the_model_whole():
 
 
 async def test_observers_are_told_of_every_step_in_order():
-    listener = Listener(AgentStarted, TurnStarted, TurnEnded, ToolCalled, ToolReturned, DefaultPathTaken, AgentEnded)
+    listener = Listener(AgentStarted, TurnStarted, TurnEnded, ToolCalled, ToolReturned, AgentGaveUp, AgentEnded)
     replies = [
         reply("", call("t", '{"n": 1}', "c"), usage=Usage(input_tokens=5)),
         reply("done", usage=Usage(input_tokens=7, output_tokens=2)),
