@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from octo.block import Block, Chain, SubFlow
+    from octo.block import Block, Chain, SubFlow, Takeover
     from octo.config.load import load
     from octo.config.model import Config
     from octo.connector import Connector
@@ -50,6 +50,7 @@ _HOME = {
     "Runtime": "octo.runtime",
     "StoreError": "octo.errors",
     "SubFlow": "octo.block",
+    "Takeover": "octo.block",
     "UsageError": "octo.errors",
     "load": "octo.config.load",
 }
@@ -77,6 +78,7 @@ __all__ = [
     "Runtime",
     "StoreError",
     "SubFlow",
+    "Takeover",
     "UsageError",
     "load",
 ]

@@ -30,12 +30,12 @@ class RunError(OctoError):
     """Something that a block asked of the run failed."""
 
 
-class RecoveryFailed(RunError):
-    """A chain that should have recovered from a failure failed itself."""
+class ChainFailed(RunError):
+    """A chain failed that another part of the flow ran, which says so in its own words."""
 
     def __init__(self, what: str, error: OctoError) -> None:
         super().__init__(f"{what}: {error.message}", hint=error.hint, location=error.location)
-        self.address = error.address if isinstance(error, BlockError) else ""
+        self.address: str = getattr(error, "address", "")
 
 
 class Run:
@@ -143,7 +143,7 @@ class Run:
             try:
                 return await self.chain(flow.error, message)
             except OctoError as second:
-                raise RecoveryFailed("error path", second) from second
+                raise ChainFailed("error path", second) from second
 
     async def call(self, name: str, message: Message) -> Message:
         """Run another flow on a message of its own, as part of this invocation."""

@@ -7,7 +7,7 @@ from octo.config.model import Config
 from octo.errors import OctoError, did_you_mean
 from octo.fields import Bool, Name
 from octo.message import Dropped, Message
-from octo.run import Run, RunError
+from octo.run import ChainFailed, Run, RunError
 
 
 class FlowRef(Block, type="flow-ref", group="integration"):
@@ -83,7 +83,7 @@ class FlowRef(Block, type="flow-ref", group="integration"):
 def _named(flow: str, error: OctoError) -> OctoError:
     if error.message == f'flow "{flow}" is not registered':
         return error
-    return RunError(f'flow-ref "{flow}": {error.message}', hint=error.hint, location=error.location)
+    return ChainFailed(f'flow-ref "{flow}"', error)
 
 
 def _owner(block: FlowRef, config: Config) -> str | None:

@@ -7,7 +7,7 @@ from pydantic import Field
 from octo.block import Block, SubFlow
 from octo.errors import OctoError
 from octo.message import Dropped, Message
-from octo.run import Run, RunError
+from octo.run import ChainFailed, Run
 
 
 class Fork(Block, type="fork", group="control"):
@@ -34,5 +34,4 @@ async def _follow(branch: SubFlow, copy: Message, run: Run) -> None:
     except Dropped:
         pass
     except OctoError as error:
-        name = branch.name or ""
-        raise RunError(f'fork branch "{name}": {error.message}', hint=error.hint, location=error.location) from error
+        raise ChainFailed(f'fork branch "{branch.name or ""}"', error) from error

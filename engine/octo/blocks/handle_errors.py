@@ -5,7 +5,7 @@ from pydantic import Field
 from octo.block import Block, Chain
 from octo.errors import OctoError
 from octo.message import Message
-from octo.run import RecoveryFailed, Run, failure_of
+from octo.run import ChainFailed, Run, failure_of
 
 
 class HandleErrors(Block, type="handle-errors", group="control"):
@@ -25,4 +25,4 @@ class HandleErrors(Block, type="handle-errors", group="control"):
             try:
                 return await run.chain(self.error, message)
             except OctoError as second:
-                raise RecoveryFailed("scope alternative", second) from second
+                raise ChainFailed("scope alternative", second) from second

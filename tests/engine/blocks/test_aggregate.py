@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from acting import drop, runtime
+from acting import acting, drop, runtime
 from octo.config.address import find
 from octo.errors import BlockError, ConfigError
 from octo.message import Dropped
 from octo.observe import LogLine
+from octo.runtime import Runtime
 from octo.services.groups import TAIL
 from octo.store.store import Store
 from octo.testing.harness import config
@@ -316,6 +317,20 @@ async def test_keys_that_are_no_text_are_taken_as_json():
     groups, _ = await run(flow("correlation: body.k, completionSize: '2'"), [{"k": [1.0]}, {"k": "[1]"}])
 
     assert [group.vars["aggregateKey"] for group in groups.messages] == ["[1]"]
+
+
+async def test_a_key_that_is_a_secret_still_finds_its_group():
+    text = "env: [{name: PIN, secret: true}]" + flow("correlation: body.pin, completionSize: '2'").replace(
+        "\n      ", "\n"
+    )
+    loaded = acting(config(text, environ={"PIN": "271828"}), {"end": (groups := Groups())})
+    async with Runtime(loaded) as octo:
+        for number in (1.0, 2.0):
+            await octo.invoke("main", {"pin": "271828", "n": number})
+
+    (group,) = groups.messages
+    assert group.vars["aggregateKey"] == "271828"
+    assert [body["n"] for body in group.body] == [1.0, 2.0]
 
 
 # ---------------------------------------------------------------- time

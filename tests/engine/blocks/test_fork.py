@@ -103,6 +103,7 @@ async def test_the_first_failing_branch_fails_the_block_and_ends_the_others():
     assert str(caught.value) == (
         'block "fork": fork branch "": block "two": set-payload value: evaluate expression: no such key: seen'
     )
+    assert caught.value.address == "main.fork[1].two"
     assert len(ended) == 1
 
 
