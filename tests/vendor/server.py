@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import socket
+import ssl
 import struct
 import threading
 from abc import ABC, abstractmethod
@@ -72,6 +73,9 @@ class Answer:
 class Server(ABC):
     """Answers requests while its `with` block lasts. A fault in `answer` is raised where the block ends."""
 
+    tls: ssl.SSLContext | None = None
+    """Speaks HTTPS when it is set before the block begins."""
+
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.url = ""
@@ -98,9 +102,9 @@ class Server(ABC):
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self.tls)
         host, port = server.sockets[0].getsockname()[:2]
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'https' if self.tls else 'http'}://{host}:{port}"
         self._ready.set()
         await self._stop.wait()
         server.close()

@@ -233,7 +233,8 @@ class RestDynamic(_Request, type="rest-dynamic", group="integration"):
         allowed = [name for name in DYNAMIC_METHODS if not self.allow_methods or name in self.allow_methods]
         if method not in allowed:
             listed = ", ".join(allowed) or "none"
-            raise RunError(f"{self.type}: method `{value}` is not allowed, only {listed}")
+            shown = " ".join(value.split())
+            raise RunError(f"{self.type}: method `{shown}` is not allowed, only {listed}")
         return method
 
     def _allowed_path(self, value: str) -> Reference:

@@ -94,13 +94,13 @@ class HttpSession:
 
     async def _headers(self, call: Call) -> dict[str, str]:
         """All headers of a call: its own, then those of the connector, then the credentials."""
+        for name, value in call.headers:
+            _check(name, value)
         headers = {name.lower(): value for name, value in call.headers if name.lower() not in _FRAMING}
         for name, value in self._policy.headers:
             headers.setdefault(name.lower(), value)
         if call.body is not None:
             headers.setdefault("content-type", "application/json")
-        for name, value in headers.items():
-            _check(name, value)
         if "authorization" not in headers:
             if self._authorization is not None:
                 headers["authorization"] = await self._authorization(self._fetch)
