@@ -94,5 +94,5 @@ def header_fault(name: str, value: str) -> str | None:
 
 def excerpt(status: int, body: bytes, mask: Callable[[str], str] = str) -> str:
     """The status and the beginning of an answer, in one line and without secrets."""
-    text = " ".join(mask(body.decode(errors="replace")).split())[:EXCERPT]
+    text = " ".join(mask(body.decode(errors="replace")).split())[:EXCERPT].rstrip()
     return f"{status}: {text}" if text else str(status)

@@ -444,7 +444,17 @@ async def test_an_api_that_repeats_credentials_does_not_spread_them():
     assert str(caught.value) == f'block "rest": rest request to {api.url}/a returned 403: bad key *** of *** and ***'
 
 
-# ---------------------------------------------------------------- TLS
+# ---------------------------------------------------------------- proxies and TLS
+
+
+async def test_a_proxy_of_the_environment_is_asked_for_the_whole_url():
+    with Api() as proxy:
+        environ = {"HTTP_PROXY": proxy.url, "NO_PROXY": "example.org"}
+        async with calling(proxy, {"baseURL": "http://api.example/v2"}, environ=environ, path="/a/?b=1") as call:
+            message = await call()
+
+    assert message.body["target"] == "http://api.example/v2/a/?b=1"
+    assert proxy.headers("host") == ["api.example"]
 
 
 def certificate(path):
