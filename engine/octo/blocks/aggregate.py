@@ -120,24 +120,20 @@ class Aggregate(Takeover, type="aggregate", group="control"):
 
         for attempt in range(ATTEMPTS):
             try:
-                group = await self._group(key, message, run, groups, rest)
-                return await self._put(message, group, run, groups, rest)
+                return await self._put(message, await self._group(key, message, run, groups), run, groups, rest)
             except Conflict:
                 await asyncio.sleep(min(attempt, 10) / 1000)
         raise RunError(f"aggregate: the group `{key}` was written by others {ATTEMPTS} times in a row")
 
-    async def _group(self, key: str, message: Message, run: Run, groups: Groups, rest: Flow) -> Group:
+    async def _group(self, key: str, message: Message, run: Run, groups: Groups) -> Group:
         """The group that a message belongs to. Raises Conflict when that has to be looked up again."""
-        now = run.runtime.clock()
-        number = await groups.number(key, self.max_groups)
-        if number is None:
-            await self._make_room(run, groups, rest)
-            raise Conflict
-        group = await groups.read(number)
+        number = await groups.find(key)
+        group = await groups.read(number) if number else None
         if group is None:
-            return Group(number, key, _time(now), _time(now), message.correlation_id)
+            now = _time(run.runtime.clock())
+            return Group(number or 0, key, now, now, message.correlation_id)
         if group.closed:
-            await groups.forget(number)
+            await groups.forget(group.number)
             raise Conflict
         return replace(group, key=key)
 
@@ -169,8 +165,9 @@ class Aggregate(Takeover, type="aggregate", group="control"):
             await self._release(after, "size", run, groups, rest)
         elif await self._is_complete(message, after, run, groups):
             await self._release(after, "expression", run, groups, rest)
-        else:
-            await groups.save(after)
+        elif not await groups.save(after, self.max_groups):
+            await self._make_room(run, groups, rest)
+            raise Conflict
 
     def _size(self, message: Message, run: Run) -> int:
         """The expected size that a message gives; -1 when it gives none."""

@@ -32,6 +32,7 @@ class Group:
     """What messages with one key have brought together so far."""
 
     number: int
+    """0 while nobody else knows of it."""
     key: str
     first_at: str
     """When its first message came, in RFC 3339."""
@@ -65,12 +66,16 @@ class Groups:
         """The numbers of the open groups, the oldest first."""
         return sorted((await self._index())[0].values())
 
-    async def number(self, key: str, limit: int) -> int | None:
-        """The number of the open group of a key, which is opened if need be; None when `limit` others are open."""
+    async def find(self, key: str) -> int | None:
+        """The number of the open group of a key."""
+        return (await self._index())[0].get(_name(key))
+
+    async def _begin(self, key: str, limit: int) -> int | None:
+        """Give a group its number; None when as many as allowed are open. Raises Conflict when the key has one."""
         numbers, last, version = await self._index()
         name = _name(key)
         if name in numbers:
-            return numbers[name]
+            raise Conflict
         if len(numbers) >= limit:
             return None
         await self._write_index(numbers | {name: last + 1}, last + 1, version)
@@ -119,14 +124,21 @@ class Groups:
             group = replace(group, tail=(), chunks=group.chunks + 1)
         return replace(group, tail=(*group.tail, [index, body]))
 
-    async def save(self, group: Group) -> None:
-        """Write a group in the place of the one that it was made from."""
+    async def save(self, group: Group, limit: int) -> bool:
+        """Write a group in the place of the one that it was made from; false for a new one beyond the limit."""
+        if not group.number:
+            number = await self._begin(group.key, limit)
+            if number is None:
+                return False
+            group = replace(group, number=number)
         await self._put(group)
+        return True
 
     async def close(self, group: Group) -> None:
         """End a group: of all who try, one succeeds. From now on its key begins a new one."""
-        await self._put(replace(group, value=None, tail=(), closed=True), ttl=MEMORY)
-        await self.forget(group.number)
+        if group.number:
+            await self._put(replace(group, value=None, tail=(), closed=True), ttl=MEMORY)
+            await self.forget(group.number)
 
     async def collected(self, group: Group) -> list[Json]:
         """The collected bodies: those with an index in their places, with null in the gaps, then the others."""

@@ -443,6 +443,20 @@ async def test_room_is_made_again_when_a_group_goes_on():
     assert groups.bodies == [["a", "a"], ["b", "b"], ["a", "a"]]
 
 
+async def test_a_message_that_fails_and_a_group_of_one_take_up_no_room():
+    text = flow(f"correlation: body.k, {SUM}, completionSize: 'body.size', maxGroups: 1")
+    groups = Groups()
+    async with runtime(text, {"end": groups}) as octo:
+        with pytest.raises(BlockError):
+            await octo.invoke("main", {"k": "a", "size": 2.0})
+        await octo.invoke("main", {"k": "b", "n": 1.0, "size": 1.0})
+        await octo.invoke("main", {"k": "c", "n": 1.0, "size": 2.0})
+        await octo.invoke("main", {"k": "d", "n": 2.0, "size": 1.0})
+        await octo.invoke("main", {"k": "c", "n": 3.0, "size": 2.0})
+
+    assert groups.bodies == [1.0, 2.0, 4.0]
+
+
 # ---------------------------------------------------------------- concurrency
 
 
