@@ -73,7 +73,7 @@ def write(line: str) -> None:
 def main() -> None:
     write(f"{'expression':36}{'octo µs':>10}{'Python µs':>11}{'ratio':>8}")
     for label, source, body, plain in CASES:
-        program = compile_expression(source, ["body"])
+        program = compile_expression(source, ["body"], json=["body"])
         activation = {"body": body}
         ours = microseconds(lambda program=program, activation=activation: program(activation))  # type: ignore[misc]
         theirs = microseconds(lambda plain=plain, body=body: plain(body))  # type: ignore[misc]

@@ -22,6 +22,8 @@ from octo.values import Json, kind_of
 
 MESSAGE_NAMES: Final = frozenset({"body", "vars", "eventID", "correlationID", "env", "now"})
 """What an expression on a message sees."""
+JSON_NAMES: Final = frozenset({"body"})
+"""Those of them that hold decoded JSON throughout; a variable may also hold ints that the runtime has set."""
 
 
 class EnvText(str):
@@ -295,7 +297,7 @@ class Expression(Generic[T]):
     def __init__(self, source: str, kind: object = object, names: frozenset[str] = MESSAGE_NAMES) -> None:
         self.source = source
         self.kind = kind
-        self.program = cel.compile(source, names)
+        self.program = cel.compile(source, names, json=JSON_NAMES)
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"

@@ -225,6 +225,7 @@ class Run:
             "eventID": message.event_id,
             "correlationID": message.correlation_id,
             "env": self.environment,
+            cel.SURROUNDINGS: self.runtime.surroundings,
         }
 
     # ------------------------------------------------------------ surroundings

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
-from types import MappingProxyType
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from octo import cel
 from octo.block import Takeover
 from octo.config.model import Config
 from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
@@ -18,7 +20,7 @@ from octo.observe import Event, LogLine, Observer
 from octo.pool import SIZE, Pool
 from octo.run import Run
 from octo.store.store import Store
-from octo.values import Json
+from octo.values import Json, clone
 
 if TYPE_CHECKING:
     from octo.services.base import Services
@@ -36,9 +38,9 @@ def random_id() -> str:
 class Runtime:
     """Opens what a config declares, in order, and closes it in reverse.
 
-    Time and identity come from outside, so that a run can be replayed: `clock` gives nanoseconds since 1970,
-    `new_id` the ids of messages. What it keeps goes to `store`; without one it is kept in memory and ends with the
-    runtime. `outputs` takes the lines that logs write to `stdout` and `stderr`.
+    Time, identity and randomness come from outside, so that a run can be replayed: `clock` gives nanoseconds since
+    1970, `new_id` the ids of messages, `random` so many bytes. What it keeps goes to `store`; without one it is kept
+    in memory and ends with the runtime. `outputs` takes the lines that logs write to `stdout` and `stderr`.
     """
 
     def __init__(
@@ -50,12 +52,15 @@ class Runtime:
         outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
         clock: Callable[[], int] = time.time_ns,
         new_id: Callable[[], str] = random_id,
+        random: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self.config = config
         self.store = store or Store()
         self.outputs = outputs
         self.clock = clock
         self.new_id = new_id
+        self.surroundings = cel.Surroundings(random, config.templates.render)
+        """What functions of expressions reach beyond their arguments."""
         self._observers = tuple(observers)
         self._listeners: dict[type[Event], tuple[Observer, ...]] = {}
         self._live: dict[str, object] = {}
@@ -130,7 +135,7 @@ class Runtime:
         if found is None:
             names = [candidate.name for candidate in self.config.flows if candidate.name]
             raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, names) or "declare it")
-        return await Run(self, flow).through(found, self.message(body, vars=vars, content_type=content_type))
+        return await Run(self, flow).through(found, self.message(clone(body), vars=vars, content_type=content_type))
 
     @cached_property
     def services(self) -> Services:

@@ -176,3 +176,19 @@ def root(node: Node) -> Node:
     while isinstance(node, Select):
         node = node.operand
     return node
+
+
+def is_part_of(node: Node, names: frozenset[str]) -> bool:
+    """Whether the value, if it is a list or a map, is certainly one that stands in a variable of these names."""
+    match node:
+        case Literal() | ListOf(elements=()) | MapOf(keys=()):
+            return True
+        case Name():
+            return node.name in names
+        case Select() | Index():
+            return is_part_of(node.operand, names)
+        case Condition():
+            return is_part_of(node.yes, names) and is_part_of(node.no, names)
+        case Call("orValue", optional, (default,)) if optional is not None:
+            return is_part_of(optional, names) and is_part_of(default, names)
+    return False

@@ -48,7 +48,7 @@ from octo.cel.values import (
     Value,
     kind_of,
 )
-from octo.errors import ExpressionError, did_you_mean, near
+from octo.errors import ExpressionError, did_you_mean, missing_extra, near
 
 _NUMERIC = frozenset({INT, UINT, DOUBLE})
 _SAMPLES: Mapping[Kind, Value] = {
@@ -248,8 +248,17 @@ class _Checker:
         fitting = [candidate for candidate in fitting if candidate.accepts(kinds)]
         if not fitting:
             raise self.error(f"no such overload: {signature(name, kinds)}", node)
+        self.requirements(node.name, fitting, node)
         results = {candidate.result for candidate in fitting}
         return results.pop() if len(results) == 1 else None
+
+    def requirements(self, name: str, functions: Sequence[Function], at: Node) -> None:
+        """What functions need beyond their arguments: an extra that is installed, any of the variables."""
+        for function in functions:
+            if function.extra and (hint := missing_extra(*function.extra)):
+                raise self.error(f"function `{name}` needs the package `{function.extra.package}`", at, hint)
+            if function.reaches:
+                self.read |= self.names
 
     def unknown(self, node: Call) -> ExpressionError:
         """No function has this name. If it hangs on an unknown variable, that is the error to tell."""

@@ -134,9 +134,9 @@ class _Compiler:
         match candidates, steps:
             case _, [optional, other] if name in (".or", ".orValue"):
                 return _otherwise(name, candidates, optional, other, node)
-            case [only], [argument]:
+            case [only], [argument] if not only.reaches:
                 return _call_one(name, only, argument, node)
-            case [only], [first, second]:
+            case [only], [first, second] if not only.reaches:
                 return _call_two(name, only, first, second, node)
         return _call(name, candidates, steps, node)
 
@@ -420,7 +420,7 @@ def _call_one(name: str, target: Function, argument: Step, node: Call) -> Step:
     def called(frame: Frame) -> Value:
         value = argument(frame)
         try:
-            result = implementation(value) if type(value) in accepted else call(name, (target,), (value,))
+            result = implementation(value) if type(value) in accepted else call(name, (target,), (value,), frame)
         except Failure as failure:
             raise failure.at(node.column, node.length) from None
         return _paid(frame, result, node)
@@ -438,7 +438,7 @@ def _call_two(name: str, target: Function, first: Step, second: Step, node: Call
             if type(left) in one and type(right) in two:
                 result = implementation(left, right)
             else:
-                result = call(name, (target,), (left, right))
+                result = call(name, (target,), (left, right), frame)
         except Failure as failure:
             raise failure.at(node.column, node.length) from None
         return _paid(frame, result, node)
@@ -455,7 +455,7 @@ def _otherwise(name: str, candidates: list[Function], optional: Step, other: Ste
             return value if name == ".or" else value.value
         otherwise = other(frame)
         try:
-            return call(name, candidates, (value, otherwise))
+            return call(name, candidates, (value, otherwise), frame)
         except Failure as failure:
             raise failure.at(node.column, node.length) from None
 
@@ -466,7 +466,7 @@ def _call(name: str, candidates: list[Function], arguments: list[Step], node: Ca
     def called(frame: Frame) -> Value:
         values = [argument(frame) for argument in arguments]
         try:
-            result = call(name, candidates, values)
+            result = call(name, candidates, values, frame)
         except Failure as failure:
             raise failure.at(node.column, node.length) from None
         return _paid(frame, result, node)

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from octo.cel.values import SIZE_MAX, STEPS_MAX, Exceeded, Value
+from octo.errors import OctoError
+
+SURROUNDINGS: Final = "surroundings of an evaluation"
+"""Where an activation holds its Surroundings, if any; no expression can name it."""
+_PAYER: Final = "evaluation that pays"
+
+
+def _no_template(name: str, scope: Mapping[str, object]) -> str:
+    raise OctoError(f'load template "{name}": resource: not found')
+
+
+class Surroundings(NamedTuple):
+    """What functions reach beyond their arguments."""
+
+    random: Callable[[int], bytes] = os.urandom
+    """So many random bytes."""
+
+    template: Callable[[str, Mapping[str, object]], str] = _no_template
+    """The text of a template with the values of a scope in it; raises OctoError."""
 
 
 class Frame:
     """The state of one evaluation. A program has none of its own, so threads and tasks may share it."""
 
-    __slots__ = ("activation", "places", "size", "steps")
+    __slots__ = ("activation", "payer", "places", "size", "steps")
 
-    def __init__(self, activation: Mapping[str, object], places: int) -> None:
+    def __init__(self, activation: Mapping[str, Any], places: int) -> None:
         self.activation = activation
         self.places: list[Value] = [None] * places
+        self.payer: Frame | None = activation.get(_PAYER)
+        """The evaluation that this one is part of, whose budget it spends."""
         self.steps = STEPS_MAX
         self.size = SIZE_MAX
 
     def step(self, count: int) -> None:
         """Pay for passing that many elements."""
-        self.steps -= count
-        if self.steps < 0:
+        payer = self.payer or self
+        payer.steps -= count
+        if payer.steps < 0:
             raise Exceeded(f"evaluation exceeds its budget of {STEPS_MAX} steps")
 
     def grow(self, value: Value) -> None:
@@ -30,10 +53,22 @@ class Frame:
         if type(value) is list:
             self.step(len(value))
             return
-        self.size -= len(value)
-        if self.size < 0:
+        payer = self.payer or self
+        payer.size -= len(value)
+        if payer.size < 0:
             raise Exceeded("evaluation exceeds its budget of 64 MB")
 
+    @property
+    def surroundings(self) -> Surroundings:
+        found: Surroundings = self.activation.get(SURROUNDINGS, _NOTHING_AROUND)
+        return found
+
+    def inner(self) -> dict[str, Any]:
+        """An activation with the same variables, for evaluations that are part of this one."""
+        return {**self.activation, _PAYER: self.payer or self}
+
+
+_NOTHING_AROUND: Final = Surroundings()
 
 Step: TypeAlias = Callable[[Frame], Value]
 """A compiled node."""

@@ -27,11 +27,12 @@ _DURATION_MAX = 315_576_000_000 * _SECOND
 class Failure(Exception):
     """An evaluation that went wrong. Whoever knows the place in the source adds it on the way out."""
 
-    def __init__(self, message: str, column: int = 0, length: int = 1) -> None:
+    def __init__(self, message: str, column: int = 0, length: int = 1, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.column = column
         self.length = length
+        self.hint = hint
 
     def at(self, column: int, length: int = 1) -> Failure:
         """The same failure, placed, unless an inner part has placed it already."""

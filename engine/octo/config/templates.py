@@ -11,7 +11,7 @@ from octo import cel
 from octo.config import resources
 from octo.config.source import SourceText
 from octo.errors import ConfigError, ExpressionError, OctoError, Problem
-from octo.fields import MESSAGE_NAMES
+from octo.fields import JSON_NAMES, MESSAGE_NAMES
 from octo.values import Json, render
 
 NAMES: Final = MESSAGE_NAMES | {"settings"}
@@ -148,7 +148,7 @@ class TextTemplate:
             self._refuse("expected an expression between `{{` and `}}`, found nothing", start - len(inner) - 2, start)
             return
         try:
-            yield Span(cel.compile(expression, NAMES), start)
+            yield Span(cel.compile(expression, NAMES, json=JSON_NAMES), start)
         except ExpressionError as error:
             index = start + error.column - 1
             message = f'compile expression "{expression}": {error.message}'

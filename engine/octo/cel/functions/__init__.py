@@ -2,7 +2,8 @@
 
 A function is one decorated Python function: its signature declares which kinds it takes, its docstring is its
 reference text, its file says its subject. Nothing else lists it, and a file is imported only when an expression
-uses a name of it.
+uses a name of it. A function whose first parameter is the Frame of the evaluation reaches what is around it: all
+variables, templates, random bytes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import get_data, iter_modules
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from octo.cel.frame import Frame
 from octo.cel.values import (
     KINDS,
     NUMBERS,
@@ -50,8 +52,9 @@ _ACCEPTED: Mapping[str, frozenset[type]] = {
     "None": frozenset({type(None)}),
     "Value": frozenset(KINDS),
 }
+_FRAME = "Frame"
 _PARAMETERS_OF_GENERICS = re.compile(r"\[[^\]]*\]+")
-_DECLARATION = re.compile(r"^@function\(((?:\s*\"[\w.]+\",?)+)\s*\)", re.M)
+_DECLARATION = re.compile(r"^@function\(((?:\s*\"[\w.]+\",?)+)", re.M)
 
 
 class Parameter:
@@ -80,18 +83,22 @@ class Parameter:
 class Function:
     """One overload of a function. Names with a leading dot are called behind their first argument."""
 
-    __slots__ = ("implementation", "names", "parameters", "required", "rest", "result")
+    __slots__ = ("extra", "implementation", "names", "parameters", "reaches", "required", "rest", "result", "words")
 
-    def __init__(self, names: tuple[str, ...], implementation: Callable[..., Value]) -> None:
+    def __init__(self, names: tuple[str, ...], implementation: Callable[..., Value], extra: Extra | None) -> None:
         code = implementation.__code__
         annotations = implementation.__annotations__
-        count = code.co_argcount
-        variables = code.co_varnames
+        words = code.co_varnames[: code.co_argcount]
         self.names = names
         self.implementation = implementation
-        self.parameters = tuple(Parameter(annotations[variable]) for variable in variables[:count])
-        self.required = count - len(implementation.__defaults__ or ())
-        self.rest = Parameter(annotations[variables[count]]) if code.co_flags & 0x04 else None
+        self.extra = extra
+        """What has to be installed for it."""
+        self.reaches = bool(words) and annotations[words[0]] == _FRAME
+        """Called with the frame of the evaluation before its arguments."""
+        self.words = words[1:] if self.reaches else words
+        self.parameters = tuple(Parameter(annotations[word]) for word in self.words)
+        self.required = len(self.parameters) - len(implementation.__defaults__ or ())
+        self.rest = Parameter(annotations[code.co_varnames[code.co_argcount]]) if code.co_flags & 0x04 else None
         self.result = _only_kind(annotations["return"])
 
     @property
@@ -118,11 +125,18 @@ class Function:
         return own + [self.rest] * (count - len(own)) if self.rest is not None else own
 
 
-def function(*names: str) -> Callable[[Callable[..., Value]], Function]:
+class Extra(NamedTuple):
+    """An optional dependency: a package, and the extra that installs it."""
+
+    package: str
+    name: str
+
+
+def function(*names: str, extra: Extra | None = None) -> Callable[[Callable[..., Value]], Function]:
     """Declare a function of expressions: `"name"` is called `name(x)`, `".name"` is called `x.name()`."""
 
     def declare(implementation: Callable[..., Value]) -> Function:
-        return Function(names, implementation)
+        return Function(names, implementation, extra)
 
     return declare
 
@@ -165,18 +179,19 @@ def _declarations() -> Iterator[tuple[str, str]]:
     for module in iter_modules(__path__):
         source = get_data(__name__, f"{module.name}.py")
         for match in _DECLARATION.finditer((source or b"").decode()):
-            for name in match[1].split(","):
-                yield module.name, name.strip().strip('"')
+            for name in match[1].split('"')[1::2]:
+                yield module.name, name
 
 
-def call(name: str, candidates: Sequence[Function], values: Sequence[Value]) -> Value:
+def call(name: str, candidates: Sequence[Function], values: Sequence[Value], frame: Frame) -> Value:
     """Call the first overload that takes these values."""
     for candidate in candidates:
         try:
             arguments = candidate.fit(values)
         except TypeError:
             continue
-        return candidate.implementation(*arguments)
+        within = (frame,) if candidate.reaches else ()
+        return candidate.implementation(*within, *arguments)
     raise Failure(f"no such overload: {signature(name, [kind_of(value) for value in values])}")
 
 
