@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,24 @@ def mysql() -> Iterator[DatabaseServer]:
                 do.execute("CREATE USER octo@'%%' IDENTIFIED BY %s", (PASSWORD,))
                 do.execute("GRANT ALL ON octo.* TO octo@'%'")
             yield DatabaseServer(port, "mysql")
+
+
+@contextlib.contextmanager
+def interrupting(connection: Any) -> Iterator[None]:
+    """Interrupt a connection again and again, so that a query which runs meanwhile is met at some time."""
+    done = threading.Event()
+
+    def interrupt() -> None:
+        while not done.wait(0.05):
+            connection.interrupt()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 INSTALLED_BY_MARIADB = ("mariadb-install-db", "mariadbd")

@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from octo.sql.connection import Connection, DatabaseError, Result, Scalar, Wanted
+
+T = TypeVar("T")
 
 _FRESH_SECONDS = 1.0
 """A connection that was used this recently is taken to stand still."""
@@ -75,7 +78,7 @@ class Pool:
         self._idle: list[_Held] = []
         self._lock = threading.Lock()
         """Guards the idle connections, which the threads share."""
-        self._jobs: dict[asyncio.Future[Result | None], _Job] = {}
+        self._jobs: dict[asyncio.Future[Any], _Job] = {}
         self._interrupts: set[asyncio.Future[None]] = set()
         self._closed = False
 
@@ -88,9 +91,7 @@ class Pool:
 
         When the caller is cancelled the query is interrupted, and its connection comes back when it has ended.
         """
-        result = await self._run(lambda connection: connection.execute(query, args, wanted))
-        assert result is not None
-        return result
+        return await self._run(lambda connection: connection.execute(query, args, wanted))
 
     async def close(self) -> None:
         """Interrupt what still runs and close all connections."""
@@ -104,7 +105,7 @@ class Pool:
         await asyncio.get_running_loop().run_in_executor(None, self._close_idle)
         self._threads.shutdown(wait=False)
 
-    async def _run(self, work: Callable[[Connection], Result | None]) -> Result | None:
+    async def _run(self, work: Callable[[Connection], T]) -> T:
         await self._place()
         job = _Job()
         running = asyncio.get_running_loop().run_in_executor(self._threads, self._work, job, work)
@@ -128,7 +129,7 @@ class Pool:
                 hint="raise `maxOpenConns` or `acquireTimeout` of the connector",
             ) from None
 
-    def _done(self, running: asyncio.Future[Result | None]) -> None:
+    def _done(self, running: asyncio.Future[Any]) -> None:
         del self._jobs[running]
         self._places.release()
         if not running.cancelled():
@@ -141,7 +142,7 @@ class Pool:
 
     # ------------------------------------------------------------ in the threads
 
-    def _work(self, job: _Job, work: Callable[[Connection], Result | None]) -> Result | None:
+    def _work(self, job: _Job, work: Callable[[Connection], T]) -> T:
         held = self._take()
         try:
             job.take(held.connection)

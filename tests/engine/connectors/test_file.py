@@ -7,6 +7,8 @@ import sys
 import threading
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from octo.connectors.file import Folder
 from octo.errors import ConfigError, ConnectorError, OctoError
@@ -87,6 +89,18 @@ def test_a_path_that_leads_elsewhere_is_neither_read_nor_written(folder, path, t
     assert (folder.root.parent / "secret.txt").read_bytes() == b"outside"
     assert not (folder.root.parent / "new.txt").exists()
     assert left_behind(folder.root) == []
+
+
+STEPS = ["..", ".", "", "sub", "in", "out", "root", "a.txt", "b.txt", "in.txt", "out.txt", "secret.txt"]
+
+
+@given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=6).map("/".join))
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_path_leads_out(folder, path):
+    try:
+        assert folder.read(path) in {b"inside", b"deeper"}
+    except OctoError as error:
+        assert str(error).startswith(f'path "{path}"') or str(error) == "path is empty"
 
 
 def test_links_that_lead_in_a_circle_are_refused(folder):

@@ -1,12 +1,10 @@
 """octo/sql/mysql.py: connections to a real server that speaks the protocol of MySQL."""
 
-import threading
-
 import pytest
 
 from octo.sql.connection import DatabaseError, Result
 from octo.sql.mysql import MysqlConnection, options
-from servers import PASSWORD
+from servers import PASSWORD, interrupting
 
 FORM = "write `mysql://user@host:3306/database`"
 
@@ -89,9 +87,7 @@ def test_changes_are_counted(connection):
 
 
 def test_a_running_query_can_be_interrupted_and_the_connection_goes_on(connection):
-    threading.Timer(0.1, connection.interrupt).start()
-
-    with pytest.raises(DatabaseError, match="Query execution was interrupted"):
+    with interrupting(connection), pytest.raises(DatabaseError, match="Query execution was interrupted"):
         connection.execute("SELECT count(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b", (), "all")
     assert (connection.lost, rows(connection, "SELECT 1 AS one")) == (False, [{"one": 1.0}])
 

@@ -1,12 +1,10 @@
 """octo/sql/postgres.py: connections to a real PostgreSQL server."""
 
-import threading
-
 import pytest
 
 from octo.sql.connection import DatabaseError, Result
 from octo.sql.postgres import PostgresConnection, options, places_of
-from servers import PASSWORD
+from servers import PASSWORD, interrupting
 
 FORM = "write `postgres://user@host:5432/database?sslmode=require` or `host=… user=… dbname=…`"
 
@@ -113,9 +111,7 @@ def test_only_places_outside_of_text_and_comments_count(query, expected):
 
 
 def test_a_running_query_can_be_interrupted_and_the_connection_goes_on(connection):
-    threading.Timer(0.1, connection.interrupt).start()
-
-    with pytest.raises(DatabaseError, match="canceling statement due to user request"):
+    with interrupting(connection), pytest.raises(DatabaseError, match="canceling statement due to user request"):
         connection.execute("SELECT pg_sleep(30)", (), "all")
     assert (connection.lost, rows(connection, "SELECT 1 AS one")) == (False, [{"one": 1.0}])
 

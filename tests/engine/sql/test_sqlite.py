@@ -5,9 +5,13 @@ import threading
 import time
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from octo.sql.connection import DatabaseError, Result
 from octo.sql.sqlite import SqliteConnection, statements
+from octo.sql.values import bound
+from servers import interrupting
 
 
 @pytest.fixture
@@ -41,6 +45,14 @@ def test_arguments_are_bound_and_never_part_of_the_text(connection):
     connection.execute("INSERT INTO t (name) VALUES (?)", (text,), "none")
 
     assert rows(connection, "SELECT name FROM t WHERE name = ?", text) == [{"name": text}]
+
+
+@given(st.one_of(st.none(), st.text(st.characters()), st.floats(-1e300, 1e300), st.integers(-(2**53), 2**53)))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_bound_comes_back(connection, value):
+    (row,) = rows(connection, "SELECT ? AS x", bound(value))
+
+    assert row["x"] == value
 
 
 @pytest.mark.parametrize(
@@ -157,9 +169,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 
 
 def test_a_running_query_can_be_interrupted_and_the_connection_goes_on(connection):
-    threading.Timer(0.05, connection.interrupt).start()
-
-    with pytest.raises(DatabaseError, match="interrupted"):
+    with interrupting(connection), pytest.raises(DatabaseError, match="interrupted"):
         connection.execute(ENDLESS, (), "all")
     assert count(connection) == 0
 
@@ -169,9 +179,7 @@ def test_waiting_for_a_lock_can_be_interrupted(tmp_path):
     waiting = SqliteConnection(str(file))
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    threading.Timer(0.05, waiting.interrupt).start()
-
-    with pytest.raises(DatabaseError, match="database is locked"):
+    with interrupting(waiting), pytest.raises(DatabaseError, match="database is locked"):
         waiting.execute("CREATE TABLE t (x)", (), "none")
     waiting.close()
     other.close()

@@ -52,7 +52,19 @@ def test_an_argument_is_bound_in_the_kind_that_a_strict_column_takes(value, expe
         (date(2024, 1, 2), "2024-01-02T00:00:00Z"),
         ([1, (None, b"x")], [1.0, [None, "x"]]),
     ],
-    ids=lambda value: repr(value)[:30],
+    ids=[
+        "integer",
+        "decimal",
+        "infinity",
+        "boolean",
+        "bytes",
+        "memory",
+        "moment without a zone",
+        "moment in UTC",
+        "moment in another zone",
+        "date",
+        "list",
+    ],
 )
 def test_what_a_driver_delivers_becomes_json(value, expected):
     assert (json_value(value), type(json_value(value))) == (expected, type(expected))
