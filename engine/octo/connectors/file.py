@@ -113,8 +113,6 @@ class Folder:
         folded = Path(os.path.normpath(path))
         if os.pardir in folded.parts:
             raise OctoError(f'path "{path}" escapes the root')
-        if path.endswith("/") or not folded.parts:
-            raise _failure(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
         try:
             root = self.root.resolve()
             real = (root / folded).resolve()
@@ -122,6 +120,8 @@ class Folder:
             raise OctoError(f'path "{path}" leads in a circle of links') from None
         if not real.is_relative_to(root):
             raise OctoError(f'path "{path}" escapes the root through a link')
+        if path.endswith("/") or real == root:
+            raise _failure(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
         return root, real
 
 

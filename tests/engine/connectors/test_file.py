@@ -72,6 +72,7 @@ REFUSED = [
     ("sub", 'path "sub": is a directory'),
     (".", 'path ".": is a directory'),
     ("sub/..", 'path "sub/..": is a directory'),
+    ("out/root", 'path "out/root": is a directory'),
     ("a.txt/", 'path "a.txt/": is a directory'),
     ("a.txt/b", 'path "a.txt/b": not a directory'),
     ("missing/a.txt", 'path "missing/a.txt": no such file or directory'),
@@ -95,7 +96,7 @@ STEPS = ["..", ".", "", "sub", "in", "out", "root", "a.txt", "b.txt", "in.txt", 
 
 
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=6).map("/".join))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_path_leads_out(folder, path):
     try:
         assert folder.read(path) in {b"inside", b"deeper"}
