@@ -103,3 +103,40 @@ def test_what_will_hardly_work_is_a_warning(settings, message, hint):
     warnings = config(flow(settings), files=FILES).warnings
 
     assert [(warning.message, warning.hint) for warning in warnings] == [(message, hint)]
+
+
+# ---------------------------------------------------------------- inside expressions
+
+
+async def test_an_expression_renders_a_template_with_its_variables_in_scope():
+    templates = "resources: { templates: [ { resource: a.txt, as: a }, { resource: b.txt }, { resource: c.j2 } ] }\n"
+    files = {
+        "a.txt": '{{ body.n }} {{ templateResource("b.txt") }} {{ templateResource("c.j2") }}',
+        "b.txt": "for {{ vars.who }} {{ now.getFullYear() > 2000 }}",
+        "c.j2": "{{ vars.who }} {{ now.year > 2000 }}",
+    }
+    flow = 'flows: [ { name: main, process: [ { type: set-payload, value: \'"<" + templateResource("a") + ">"\' } ] } ]'
+
+    async with runtime(templates + flow, files=files) as octo:
+        message = await octo.invoke("main", {"n": 30.0}, vars={"who": "Ada"})
+
+    assert message.body == "<30 for Ada true Ada true>"
+
+
+async def test_a_template_that_renders_itself_ends_at_a_depth_of_8():
+    text = """
+      resources: { templates: [ { resource: t.txt } ] }
+      flows: [ { name: main, process: [ { type: template-resource, id: t.txt } ] } ]
+    """
+    template = 'depth {{ body.n }}{{ templateResource("t.txt") }}'
+
+    with pytest.raises(BlockError) as caught:
+        async with runtime(text, files={"t.txt": template}) as octo:
+            await octo.invoke("main", {"n": 1.0})
+
+    inner = 'template-resource "t.txt": line 1, column 22: evaluate expression: '
+    assert str(caught.value) == (
+        'block "template-resource": '
+        + inner * 8
+        + 'template-resource "t.txt": templates render each other more than 8 deep'
+    )
