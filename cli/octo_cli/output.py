@@ -8,7 +8,7 @@ from functools import partial
 
 from octo.errors import OctoError
 from octo.logline import printable
-from octo.values import Json, dumps, masked
+from octo.values import Json, Ordered, dumps, masked
 from octo_cli.session import Session
 
 
@@ -22,11 +22,11 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
     On a terminal it is laid out and coloured; in a pipe, and with `json`, it stands on one line.
     """
     if session.mask is not str:
-        parts = {name: masked(value, session.mask) for name, value in parts.items()}
+        parts = masked(Ordered(parts), session.mask)
     if json or not session.for_people(session.out):
-        _put(session, "{" + ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in parts.items()) + "}")
+        _put(session, dumps(Ordered(parts)))
         return
-    words = printable(_laid_out(parts, "", keep_order=True))
+    words = printable(_laid_out(Ordered(parts), ""))
     if not session.coloured(session.out):
         _put(session, words)
         return
@@ -65,11 +65,11 @@ def _writing() -> Iterator[None]:
         raise OctoError(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
 
 
-def _laid_out(value: Json, indent: str, *, keep_order: bool = False) -> str:
+def _laid_out(value: Json, indent: str) -> str:
     inner = indent + "  "
     match value:
         case dict() if value:
-            keys = value if keep_order else sorted(value)
+            keys = value if isinstance(value, Ordered) else sorted(value)
             items = [f"{inner}{dumps(key)}: {_laid_out(value[key], inner)}" for key in keys]
             return "{\n" + ",\n".join(items) + f"\n{indent}}}"
         case list() if value:

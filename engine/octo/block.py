@@ -34,6 +34,8 @@ class Place:
     """`flow.block[branch].block`."""
     path: tuple[str | int, ...] = ()
     """The path of keys that leads to it in the config."""
+    ref: str = ""
+    """The processor that it refers to, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def _build(data: Any, info: ValidationInfo) -> Block:
     except OctoError as error:
         raise (ECHO if ref else refusal(error.message, error.hint, at="type")) from error
     block = cls.model_validate(settings | _fold(data, cls), context=context)
-    block.put_at(Place(name=name or "", label=name or block_type, selector=name or ref or block_type))
+    block.put_at(Place(name or "", name or block_type, name or ref or block_type, ref=ref or ""))
     return block
 
 

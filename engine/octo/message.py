@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from octo.values import Json, clone, dumps
+from octo.values import Json, Ordered, clone, dumps
 
 HIDDEN_PREFIX: Final = "__"
 """Variables of the runtime itself; they are never shown to a user."""
@@ -77,7 +77,7 @@ class Message:
         copy.body_schema = self.body_schema
         return copy
 
-    def shown(self) -> dict[str, Json]:
+    def shown(self) -> Ordered:
         """The message as users see it: fixed key order, empty parts left out, variables of the runtime hidden."""
         variables = {name: value for name, value in self.vars.items() if not name.startswith(HIDDEN_PREFIX)}
         parts: dict[str, Json] = {
@@ -88,8 +88,8 @@ class Message:
             "body_schema": self.body_schema,
             "raw_content": self.raw or None,
         }
-        return {name: value for name, value in parts.items() if value is not None}
+        return Ordered((name, value) for name, value in parts.items() if value is not None)
 
     def text(self) -> str:
         """One line of JSON: the parts in the order of `shown`, everything inside them with sorted keys."""
-        return "{" + ",".join(f'"{name}":{dumps(value)}' for name, value in self.shown().items()) + "}"
+        return dumps(self.shown())

@@ -23,6 +23,10 @@ _UNSAFE = re.compile("[<>&\u2028\u2029]")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
+class Ordered(dict[str, Json]):
+    """A mapping that is printed in its own order, not in that of its keys."""
+
+
 def parse(text: str | bytes) -> Json:
     """Decode one strict JSON document. Every number is a double, lone surrogates become U+FFFD.
 
@@ -74,7 +78,7 @@ def clean_text(text: str) -> str:
 
 
 def dumps(value: Json) -> str:
-    """Compact JSON on one line, keys sorted, numbers by `number_text`; safe inside HTML."""
+    """Compact JSON on one line, keys sorted (but of `Ordered`), numbers by `number_text`; safe inside HTML."""
     parts: list[str] = []
     try:
         _write(value, parts.append)
@@ -92,9 +96,9 @@ def _write(value: Json, put: Any) -> None:
         put("null")
     elif kind is bool:
         put("true" if value else "false")
-    elif kind is dict:
+    elif kind is dict or kind is Ordered:
         opening = "{"
-        for key in sorted(value):
+        for key in value if kind is Ordered else sorted(value):
             put(f"{opening}{encode_basestring(clean_text(key))}:")
             _write(value[key], put)
             opening = ","
@@ -156,7 +160,8 @@ def masked(value: Json, mask: Callable[[str], str]) -> Json:
         case list():
             return [masked(item, mask) for item in value]
         case dict():
-            return {mask(key): masked(item, mask) for key, item in value.items()}
+            kind = Ordered if type(value) is Ordered else dict
+            return kind((mask(key), masked(item, mask)) for key, item in value.items())
     return value
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octo.errors import OctoError
-from octo.values import clean, clean_text, clone, dumps, kind_of, number_text, parse, render
+from octo.values import Ordered, clean, clean_text, clone, dumps, kind_of, masked, number_text, parse, render
 
 
 @pytest.mark.parametrize(
@@ -168,3 +168,12 @@ def test_what_is_nested_beyond_reason_is_an_error_and_no_crash():
     for use in (dumps, clone):
         with pytest.raises(OctoError, match="a value is nested too deeply"):
             use(value)
+
+
+def test_an_ordered_mapping_is_printed_in_its_own_order_also_when_masked():
+    value = Ordered(z=1, inner=Ordered(y="key", x={"b": 2, "a": "key"}))
+
+    assert dumps([value]) == '[{"z":1,"inner":{"y":"key","x":{"a":"key","b":2}}}]'
+    assert dumps(masked(value, lambda text: text.replace("key", "***"))) == (
+        '{"z":1,"inner":{"y":"***","x":{"a":"***","b":2}}}'
+    )

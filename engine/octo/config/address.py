@@ -80,9 +80,9 @@ def _flow_chain(config: Config, name: str, chain: str | None) -> Chain:
 
 def _select(chain: Chain, selector: str) -> Block:
     for matches in (
-        [block for block in chain if block.place.selector == selector and block.place.label == selector],
+        [block for block in chain if block.place.name == selector],
         [block for block in chain if block.type == selector],
-        [block for block in chain if block.place.selector == selector],
+        [block for block in chain if block.place.ref == selector],
     ):
         if len(matches) > 1:
             raise UsageError(
@@ -103,6 +103,9 @@ def _branch(block: Block, name: str | None) -> Chain:
         raise UsageError(f"block `{block.place.selector}` needs a branch here (branches: {', '.join(names) or 'none'})")
     for branch in branches:
         if branch.name == name:
+            return branch.chain
+    for branch in branches:
+        if name.isdecimal() and branch.path[1:2] == (int(name),):
             return branch.chain
     raise UsageError(
         f'block `{block.place.selector}` has no branch "{name}" (branches: {", ".join(names) or "none"})',

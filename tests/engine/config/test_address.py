@@ -48,6 +48,8 @@ def test_every_block_has_its_address():
         ("main.if[then].inner", "main.if[then].inner"),
         ("main.if[else].stamp", "main.if[else].stamp"),
         ("main.switch[first].log", "main.route[first].log"),
+        ("main.route[0].log", "main.route[first].log"),
+        ("main.if[then].log", "main.if[then].inner"),
         ("main[error].last", "main[error].last"),
     ],
 )
@@ -75,3 +77,29 @@ def test_an_address_that_finds_nothing_says_what_exists(address, message):
         find(config(CONFIG), address)
 
     assert str(caught.value) == message
+
+
+def test_a_name_goes_before_a_type_and_a_type_before_a_ref():
+    loaded = config("""
+      processors: [ { name: keep, type: log } ]
+      flows:
+        - name: main
+          process:
+            - { type: set-payload, name: log, settings: { value: body } }
+            - { ref: keep, name: kept }
+    """)
+
+    assert find(loaded, "main.log").address == "main.log"
+    assert find(loaded, "main.log").type == "set-payload"
+    assert find(loaded, "main.keep").address == "main.kept"
+
+
+def test_a_block_with_a_name_does_not_give_way_to_one_of_its_type_without():
+    loaded = config("""
+      flows:
+        - name: main
+          process: [ { type: log, name: first }, { type: log } ]
+    """)
+
+    with pytest.raises(UsageError, match='^"log" matches 2 blocks in the same chain$'):
+        find(loaded, "main.log")
