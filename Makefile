@@ -21,12 +21,14 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.installed-dev
+	tests/install.sh
 	$(if $(VECTORS),OCTO_CEL_VECTORS=$(abspath $(VECTORS))) $(BIN)/pytest -n auto --dist worksteal
 
 validate: $(VENV)/.installed
 	@for sample in samples/*.yaml; do ANTHROPIC_API_KEY=none $(BIN)/octo validate --config $$sample || exit 2; done
 
 soak: $(VENV)/.installed-dev
+	tests/install.sh
 	$(if $(VECTORS),OCTO_CEL_VECTORS=$(abspath $(VECTORS))) OCTO_SOAK=1 $(BIN)/pytest -n auto --dist worksteal
 
 bench: $(VENV)/.installed-dev
