@@ -26,6 +26,9 @@ Write:
 Run:
   invoke    Call one flow once and print the message it ends with
 
+Keep:
+  store     Look after the file in which octo keeps things
+
 Other:
   version   Print the version of octo
 """
@@ -52,7 +55,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
     ("args", "text", "hint"),
     [
         (["invok"], "`octo` has no command `invok`", "did you mean `invoke`?"),
-        (["zzz"], "`octo` has no command `zzz`", "known names: `expr`, `invoke`, `validate`, `version`"),
+        (["zzz"], "`octo` has no command `zzz`", "known names: `expr`, `invoke`, `store`, `validate`, `version`"),
         (["--zzz"], "`octo` has no option `--zzz`", "see `octo --help`"),
         (["--debug", "invoke"], "`octo` has no option `--debug`", "see `octo --help`"),
         (["validate"], "`octo validate` needs `--config`", "see `octo validate --help`"),
