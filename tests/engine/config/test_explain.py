@@ -56,6 +56,7 @@ def test_defaults_are_filled_in_and_called_so(config: octo.Config) -> None:
     assert explain(config, "hail.if[then].tell")["settings"] == {
         "message": {"value": "body", "from": "app.yaml:18:24"},
         "level": {"value": "info", "from": "default"},
+        "logger": {"value": None, "from": "default"},
         "full": {"value": False, "from": "default"},
     }
 
