@@ -204,3 +204,32 @@ def test_a_bug_is_one_line_and_a_report_without_secrets(
     assert "command line: octo invoke --config bug.yaml --flow bug\n" in text
     assert "raise KeyError" in text
     assert "s3cret" not in text
+
+
+def test_a_log_of_its_own_writes_to_standard_output_or_standard_error_with_secrets_masked(
+    octo: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "logs.yaml").write_text(
+        """\
+env: [ { name: API_KEY } ]
+connectors:
+  - { name: out, type: logger }
+  - { name: err, type: logger, settings: { output: stderr } }
+flows:
+  - name: main
+    process:
+      - { type: log, logger: out, message: '"out " + env.API_KEY' }
+      - { type: log, logger: err, message: '"err"' }
+""",
+        encoding="utf-8",
+    )
+
+    outcome = octo(
+        "invoke", "--config", "logs.yaml", "--flow", "main", environ={"API_KEY": "sk-hunter2", "LOG_LEVEL": "error"}
+    )
+
+    event_id = outcome.stdout[-35:-3]
+    assert re.sub(r"(?m)^time=\S+Z ", "", outcome.stdout) == (
+        f'level=INFO msg="out ***" event_id={event_id}\n{{"event_id":"{event_id}"}}\n'
+    )
+    assert outcome.stderr == f'level=INFO msg="err" event_id={event_id}\n'
