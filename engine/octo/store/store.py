@@ -166,10 +166,12 @@ class Store:
 
     def _version(self, db: Connection) -> int:
         """How many migrations the file has seen; raises StoreError for a file that must be left alone."""
+        db.execute("BEGIN")  # one look, for another process may be making the tables right now
         owner, version, tables = (
             db.execute(query).fetchone()[0]
             for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
         )
+        db.execute("COMMIT")
         if owner != migrations.APPLICATION_ID and (owner or version or tables):
             raise StoreError(f"`{self}` is the SQLite file of another program", hint=_ELSEWHERE)
         if version > migrations.LATEST:

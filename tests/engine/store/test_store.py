@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -79,6 +80,19 @@ async def test_a_file_that_a_crash_left_empty_becomes_the_store(file: Path, stor
     await store.write(add("a"))
 
     assert await store.read(keys, []) == ["a"]
+
+
+def test_many_may_make_the_store_at_the_same_moment(tmp_path: Path) -> None:
+    def begin(key: str, directory: Path) -> None:
+        with Store(directory) as store:
+            asyncio.run(store.write(add(key)))
+
+    for round_ in range(20):
+        directory = tmp_path / str(round_)
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(begin, "abcdefgh", [directory] * 8))
+        with Store(directory) as store:
+            assert asyncio.run(store.read(keys, [])) == list("abcdefgh")
 
 
 async def test_a_store_in_memory_ends_when_it_is_closed() -> None:
