@@ -18,7 +18,7 @@ LAYERS = [
     ["config"],
     ["block", "connector", "fields", "message", "observe", "registry", "services"],
     ["cel", "http", "llm", "sql", "store"],
-    ["errors", "logline", "multipart", "process", "values"],
+    ["dotenv", "errors", "logline", "multipart", "process", "values"],
 ]
 """From top to bottom: a module imports from its own folder, its own line and lower lines."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from octo import values
+from octo import dotenv, values
 from octo.config import resources
 from octo.config.document import Document
 from octo.config.document import Path as Place
@@ -241,37 +241,10 @@ def _read_env_file(path: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise OctoError(f"line {line} is not UTF-8", hint="save the file as UTF-8") from None
-    return parse_env(text)
-
-
-def parse_env(text: str) -> dict[str, str]:
-    """The assignments of an env file. Raises OctoError for a line that is none, without showing it."""
-    assigned: dict[str, str] = {}
-    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
-        if line.startswith(("export ", "export\t")):
-            line = line[len("export ") :].lstrip()
-        key, equals, value = line.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            found = "no `=`" if not equals else "no name before `=`"
-            raise OctoError(f"line {number} has {found}", hint="write `KEY=VALUE`, or `#` before a comment")
-        assigned[key] = _unquote(value.strip())
-    return assigned
-
-
-_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-def _unquote(value: str) -> str:
-    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
-        return value
-    inner = value[1:-1]
-    if value[0] == "'":
-        return inner
-    return re.sub(r"\\(.)", lambda match: _CONTROLS.get(match[1], match[1]), inner)
+    try:
+        return dotenv.parse(text)
+    except ValueError as error:
+        raise OctoError(str(error), hint="write `KEY=VALUE`, or `#` before a comment") from None
 
 
 # Masking

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from octo.config.document import Document, parse
-from octo.config.environment import Environment, EnvText, natural, parse_env, resolve, substitute
-from octo.errors import Location, OctoError, Problem
+from octo.config.environment import Environment, EnvText, natural, resolve, substitute
+from octo.errors import Location, Problem
 
 HOW_TO_SET = "run `export {0}=…`, or put `{0}=…` into `.env` in the directory where you run octo"
 
@@ -171,34 +171,6 @@ def test_a_malformed_env_file_is_an_error_that_does_not_show_it(
             severity="warning",
         ),
     ]
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("A=1", "1"),
-        ("  A = 1  ", "1"),
-        ("export A=1", "1"),
-        ("A=b=c", "b=c"),
-        ("A=", ""),
-        ("A=1 # x", "1 # x"),
-        ("A=${B}", "${B}"),
-        ("A='a\\n\"b\"'", 'a\\n"b"'),
-        ('A="a\\n\\t\\r\\"b\\\\c\\x"', 'a\n\t\r"b\\cx'),
-        ("A=\"x'", "\"x'"),
-        ("A='", "'"),
-        ("A=''x''", "'x'"),
-        ("# A=0\nA=1\n\nA=2", "2"),
-        ("A=1\rB=2", "1"),
-    ],
-)
-def test_an_env_file_line_assigns(line: str, expected: str) -> None:
-    assert parse_env(line)["A"] == expected
-
-
-def test_export_alone_is_no_assignment() -> None:
-    with pytest.raises(OctoError, match="line 1 has no name before `=`"):
-        parse_env("export =1")
 
 
 # references

@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from octo import dotenv
 from octo.cel.functions import function
-from octo.cel.values import Failure, Value, kind_of, to_json
+from octo.cel.values import Failure, Value, to_json
 from octo.values import clean_text, dumps, parse, render
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.S)
-_NO_ENV_KEY = re.compile(r"[=#'\"\s]")
-_NEEDS_QUOTES = re.compile(r"[\s#'\"\\]")
-_ENV_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_ENV_ESCAPE = re.compile(r"\\(.)", re.S)
-_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @function("toJson")
@@ -70,45 +66,16 @@ def from_form_data(text: str) -> dict[str, Value]:
 @function("toEnv")
 def to_env(value: dict[str, Value]) -> str:
     """An object as lines `KEY=value`, sorted; values are quoted where they must be."""
-    variables = to_json(value)
-    return "\n".join(f"{_env_key(key)}={_env_value(key, variables[key])}" for key in sorted(variables))
-
-
-def _env_key(key: str) -> str:
-    if not key:
-        raise Failure("the name of an environment variable is empty")
-    if _NO_ENV_KEY.search(key):
-        raise Failure(f"`{key}` is no name of an environment variable")
-    return key
-
-
-def _env_value(key: str, value: Value) -> str:
-    if isinstance(value, list | dict):
-        raise Failure(f"value of `{key}` is a {kind_of(value).name}, an environment variable holds text")
-    text = "" if value is None else render(value)
-    return f'"{text.translate(_ENV_ESCAPES)}"' if not text or _NEEDS_QUOTES.search(text) else text
+    try:
+        return dotenv.dump(to_json(value))
+    except ValueError as error:
+        raise Failure(str(error)) from None
 
 
 @function("fromEnv")
 def from_env(text: str) -> dict[str, Value]:
     """The variables of an env file; all values are text."""
-    variables: dict[str, Value] = {}
-    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
-        line = line.strip().removeprefix("\ufeff")
-        if not line or line.startswith("#"):
-            continue
-        key, equals, value = line.partition("=")
-        key = re.sub(r"^export\s+", "", key).strip()
-        if not equals or not key:
-            raise Failure(f"line {number} is no assignment `KEY=value`")
-        variables[key] = _unquoted(value.strip())
-    return variables
-
-
-def _unquoted(value: str) -> str:
-    if len(value) < 2 or value[0] != value[-1] or value[0] not in "'\"":
-        return value
-    inner = value[1:-1]
-    if value[0] == "'":
-        return inner
-    return _ENV_ESCAPE.sub(lambda match: _CONTROLS.get(match[1], match[1]), inner)
+    try:
+        return dotenv.parse(text)
+    except ValueError as error:
+        raise Failure(str(error)) from None
