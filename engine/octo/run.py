@@ -41,7 +41,7 @@ class ChainFailed(RunError):
 class Run:
     """One message on its way through a flow, and through the flows that it calls."""
 
-    __slots__ = ("_entered", "_left", "environment", "flow", "in_pool", "runtime", "session", "trail")
+    __slots__ = ("_entered", "_left", "_stage", "environment", "flow", "in_pool", "runtime", "session", "trail")
 
     def __init__(
         self,
@@ -64,6 +64,7 @@ class Run:
         self.environment: Mapping[str, str] = runtime.config.environment.values
         self._entered = runtime.listeners(BlockEntered)
         self._left = runtime.listeners(BlockLeft)
+        self._stage = runtime.stage
 
     # ------------------------------------------------------------ chains and flows
 
@@ -73,7 +74,7 @@ class Run:
         Returns the same message, or one that stopped. Raises Dropped when a block filtered it out and BlockError
         when one failed; the message then is as the failed block left it.
         """
-        watched = self._entered or self._left
+        watched = self._entered or self._left or self._stage
         for block in blocks:
             if message.stopped:
                 break
@@ -91,14 +92,15 @@ class Run:
         return message
 
     async def _watch(self, block: Block, message: Message) -> Message:
-        """Run one block and tell the observers."""
+        """Run one block, let doubles see it, and tell the observers."""
         address = block.place.address
         self.emit(BlockEntered(address, message.event_id, block.type, message))
         started = perf_counter()
         outcome: Outcome = "failed"
         after, failure = None, None
         try:
-            after = await block.execute(message, self)
+            stage = self._stage
+            after = await (stage.execute(block, message, self) if stage else block.execute(message, self))
             outcome = "completed"
         except Dropped:
             outcome = "dropped"

@@ -23,6 +23,7 @@ from octo.store.store import Store
 from octo.values import Json, clone
 
 if TYPE_CHECKING:
+    from octo.doubles import Stage
     from octo.services.base import Services
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ class Runtime:
         config: Config,
         *,
         store: Store | None = None,
+        stage: Stage | None = None,
         observers: Sequence[Observer] = (),
         outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
         clock: Callable[[], int] = time.time_ns,
@@ -56,6 +58,8 @@ class Runtime:
     ) -> None:
         self.config = config
         self.store = store or Store()
+        self.stage = stage
+        """The doubles of the call, if it has any."""
         self.outputs = outputs
         self.clock = clock
         self.new_id = new_id

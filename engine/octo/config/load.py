@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic_core import ValidationError
 
@@ -17,6 +17,9 @@ from octo.config.problems import Describer
 from octo.config.templates import Templates
 from octo.errors import ConfigError, Location, Problem
 from octo.values import Json
+
+Rewrite: TypeAlias = Callable[[dict[str, Json]], tuple[dict[str, Json], list[Problem]]]
+"""Takes merged data and gives what is built instead, and what is wrong with doing so."""
 
 
 class _Context:
@@ -43,11 +46,14 @@ class _Context:
         self.templates.declare(template, alias)
 
 
-def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = None) -> Config:
+def load(
+    path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = None, rewrite: Rewrite | None = None
+) -> Config:
     """Load and check one file, or every YAML file of one directory.
 
     `environ` is the environment of the run; nothing is read from the process. `cwd` is where `./.env` is looked
-    for. Raises ConfigError with every problem found; warnings are on the config.
+    for. `rewrite` may change the merged data before anything is built from it. Raises ConfigError with every
+    problem found; warnings are on the config.
     """
     path = Path(path)
     documents = merge.read(path)
@@ -60,6 +66,10 @@ def load(path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = Non
         problems += found
     merged, found = merge.merge(substituted)
     problems += found
+    if rewrite is not None:
+        data, found = rewrite(merged.data)
+        merged = replace(merged, data=data)
+        problems += found
 
     context = _Context(root, merged.data)
     describer = Describer(Config, merged, context)

@@ -27,6 +27,9 @@ _SHAPES: Final = {
     "string_type": "text",
 }
 
+UNKNOWN: Final = 'unknown field "{}"'
+"""What is said of a key that nobody reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -37,7 +40,7 @@ class Level:
     step: str | int = ""
     """The key that it stands under; in a list, its index."""
     above: str = ""
-    """The key of the list that it stands in."""
+    """The key of the list that it stands in; of the root, what a user calls the file."""
 
     @property
     def keys(self) -> list[str]:
@@ -56,14 +59,24 @@ class Level:
             return f"connector `{self.model.type}`"
         if isinstance(self.step, int):
             return f"an entry of `{self.above}`"
-        return f"`{self.step}`" if self.step else "the config"
+        return f"`{self.step}`" if self.step else self.above
 
 
 class Describer:
     """Turns the findings of one validation into problems."""
 
-    def __init__(self, root: type[Model], merged: Merged, context: LoadContext) -> None:
+    def __init__(
+        self,
+        root: type[Model],
+        merged: Merged,
+        context: LoadContext,
+        *,
+        title: str = "the config",
+        unknown: str = UNKNOWN,
+    ) -> None:
         self._root = root
+        self._title = title
+        self._unknown_field = unknown
         self._merged = merged
         self._context = context
 
@@ -191,9 +204,11 @@ class Describer:
         key = str(path[-1])
         levels = self._levels(path[:-1])
         if not levels:
-            return self.at(path, f'unknown field "{key}"', key=True)
+            return self.at(path, self._unknown_field.format(key), key=True)
         owner = levels[-1]
-        return self.at(path, f'unknown field "{key}" in {owner.title}', self._place_of(key, levels), key=True)
+        return self.at(
+            path, f"{self._unknown_field.format(key)} in {owner.title}", self._place_of(key, levels), key=True
+        )
 
     def _place_of(self, key: str, levels: list[Level]) -> str | None:
         """Where an unknown key belongs: its exact home above or below, else the nearest name around."""
@@ -248,7 +263,7 @@ class Describer:
 
     def _levels(self, path: Path) -> list[Level]:
         """The models that read the mappings along a path, outermost first."""
-        levels = [Level(self._root, self._merged.data)]
+        levels = [Level(self._root, self._merged.data, above=self._title)]
         annotation: Any = None
         node: Json = self._merged.data
         above = ""
