@@ -1,0 +1,80 @@
+"""One call of one flow, from opening the runtime to closing it; how it ended, and the envelope that says so."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from octo.errors import OctoError
+from octo.message import Dropped, Message
+from octo.values import Json, Ordered
+
+if TYPE_CHECKING:
+    from octo.doubles import Stage
+    from octo.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended: with a message, an error, or neither when the flow dropped its message."""
+
+    message: Message | None = None
+    error: OctoError | None = None
+
+    @property
+    def dropped(self) -> bool:
+        return self.message is None and self.error is None
+
+
+async def invoke(
+    runtime: Runtime,
+    flow: str,
+    body: Json = None,
+    *,
+    vars: dict[str, Json] | None = None,
+    content_type: str | None = None,
+    limit: float | None = None,
+) -> Outcome:
+    """Open a runtime, call a flow, and close the runtime again. `limit` is the time for the call, in seconds.
+
+    Raises OctoError when the runtime does not open. A flow that fails, does not exist or runs out of time is an
+    outcome.
+    """
+    async with AsyncExitStack() as opening:
+        await opening.enter_async_context(runtime)
+        opened = opening.pop_all()
+    try:
+        async with opened:
+            clock = asyncio.timeout(limit)
+            try:
+                async with clock:
+                    return Outcome(await runtime.invoke(flow, body, vars=vars, content_type=content_type))
+            except Dropped:
+                return Outcome()
+            except TimeoutError as error:
+                if not clock.expired():
+                    raise
+                raise OctoError(f'call flow "{flow}": context deadline exceeded') from error
+    except OctoError as error:
+        return Outcome(error=error)
+
+
+def envelope(outcome: Outcome, stage: Stage | None = None) -> Ordered:
+    """How a call ended and what its doubles saw, as it is printed."""
+    parts = Ordered()
+    if stage is not None and stage.break_at:
+        parts["reached"] = stage.snapshot is not None
+        parts["block"] = stage.break_at
+        if stage.snapshot is not None:
+            parts["message"] = stage.snapshot
+    elif outcome.message is not None:
+        parts["result"] = outcome.message.shown()
+    elif outcome.dropped:
+        parts["dropped"] = True
+    if stage is not None and stage.records:
+        parts["spies"] = [Ordered(address=name, records=records) for name, records in stage.records.items()]
+    if outcome.error is not None:
+        parts["error"] = outcome.error.message
+    return parts
