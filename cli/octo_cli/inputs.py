@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octo.errors import UsageError
-from octo.values import Json, clean_text, kind_of, parse
+from octo.values import Json, clean_text, kind_of, parse, render
 
 
 class Body(NamedTuple):
@@ -22,12 +22,14 @@ class Body(NamedTuple):
     content_type: str | None = None
 
 
-def body(data: str | None, content_type: str | None = None) -> Body:
-    """The body: `--data` if it is not empty, else what is piped in, else null.
+def body(data: str | None, content_type: str | None = None, default: Json = None) -> Body:
+    """The body: `--data` if it is not empty, else the default, else what is piped in, else null.
 
     `--data @FILE` reads a file, `--data -` reads standard input even from a terminal. With a content type the
     text is taken as it is.
     """
+    if not data and default is not None:
+        return Body(render(default), content_type) if content_type else Body(default)
     if not data:
         text, source = _piped(), "stdin is not valid JSON"
     elif data == "-":

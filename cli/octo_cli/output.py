@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
-from octo.errors import OctoError
+from octo.errors import OctoError, UsageError
 from octo.logline import printable
 from octo.values import Json, Ordered, dumps, masked
 from octo_cli.session import Session
@@ -36,6 +37,40 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
 
     with _writing():
         Console(file=session.out, color_system="standard").print(JSONHighlighter()(Text(words)), soft_wrap=True)
+
+
+def check_target(option: str, path: Path) -> None:
+    """Raises UsageError for a file that cannot be written, before any work is done."""
+    if path.is_dir():
+        raise UsageError(f"`{option}`: `{path}` is a directory", hint="name a file in it")
+    if not path.parent.is_dir():
+        raise UsageError(f"`{option}`: there is no directory `{path.parent}`", hint="make it first")
+
+
+def to_file(session: Session, parts: Mapping[str, Json], path: Path) -> None:
+    """Write one JSON document on one line into a file that only its owner can read: whole, or not at all."""
+    line = dumps(masked(Ordered(parts), session.mask)) + "\n"
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device takes the text as it is
+            path.write_text(line, encoding="utf-8")
+        else:
+            _replace(path.resolve(), line)
+    except OSError as error:
+        raise OctoError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}") from error
+
+
+def _replace(target: Path, content: str) -> None:
+    import os
+    import tempfile
+
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")  # its mode is 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink()
+        raise
 
 
 def text(session: Session, words: str) -> None:
