@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from octo.errors import OctoError
-    from octo.llm.chat import Delta, Usage
+    from octo.llm.chat import ChatRequest, ChatResponse, Delta, Usage
     from octo.message import Message
     from octo.values import Json
 
@@ -98,6 +98,8 @@ class TurnEnded(Event):
     tool_calls: int = 0
     usage: Usage | None = None
     error: OctoError | None = None
+    request: ChatRequest | None = field(default=None, compare=False, repr=False)
+    response: ChatResponse | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,15 @@ class ToolCalled(Event):
     tool: str
     call_id: str
     arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted(Event):
+    """A tool call has its turn; what happens from now on in the same task is its doing."""
+
+    iteration: int
+    tool: str
+    call_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from octo.agent.tools import Outcome, Surroundings, Tool
 from octo.llm.chat import ToolCall, ToolResult
 from octo.message import Message
-from octo.observe import ToolCalled, ToolReturned
+from octo.observe import ToolCalled, ToolReturned, ToolStarted
 from octo.values import Json
 
 _MARKS: Final = frozenset({"toolScope", "toolName", "toolCallId"})
@@ -76,6 +76,8 @@ class Calls:
 
     async def _one(self, call: ToolCall, message: Message, iteration: int, cut: ToolCall | None) -> Outcome:
         started = time.perf_counter()
+        if self._run.listens(ToolStarted):
+            self._run.emit(ToolStarted(self._address, message.event_id, iteration, call.name, call.id))
         tool = self._tools.get(call.name)
         if call is cut:
             outcome = Outcome(

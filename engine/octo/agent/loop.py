@@ -156,15 +156,16 @@ class AgentLoop:
         started = time.perf_counter()
         if self.run.listens(TurnStarted):
             self.run.emit(TurnStarted(self.task.address, self.message.event_id, self.iteration))
+        request = self._request()
         try:
-            response = await self.model.complete(self._request(), session=self.run.session)
+            response = await self.model.complete(request, session=self.run.session)
         except ProviderError as error:
-            self._tell_turn(time.perf_counter() - started, error=error)
+            self._tell_turn(time.perf_counter() - started, request, error=error)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=_readable(response.message, self.iteration))
         if response.usage is not None:
             self.usage = response.usage if self.usage is None else self.usage + response.usage
-        self._tell_turn(time.perf_counter() - started, response)
+        self._tell_turn(time.perf_counter() - started, request, response)
         return response
 
     def _request(self) -> ChatRequest:
@@ -240,7 +241,13 @@ class AgentLoop:
             )
         self.run.log("debug", "agent prompt", block=self.task.address, prompt=self.task.opening.text[:_SHOWN])
 
-    def _tell_turn(self, seconds: float, response: ChatResponse | None = None, error: OctoError | None = None) -> None:
+    def _tell_turn(
+        self,
+        seconds: float,
+        request: ChatRequest,
+        response: ChatResponse | None = None,
+        error: OctoError | None = None,
+    ) -> None:
         text = response.text if response else ""
         if self.run.listens(TurnEnded):
             self.run.emit(
@@ -255,6 +262,8 @@ class AgentLoop:
                     tool_calls=len(response.calls) if response else 0,
                     usage=response.usage if response else None,
                     error=error,
+                    request=request,
+                    response=response,
                 )
             )
         self.run.log("debug", "agent reply", block=self.task.address, reply=text[:_SHOWN])

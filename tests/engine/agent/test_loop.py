@@ -378,7 +378,8 @@ async def test_observers_are_told_of_every_step_in_order():
 
     id = ran.message.event_id
     told = [
-        {name: getattr(event, name) for name in event.__slots__ if name != "seconds"} | {"kind": type(event)}
+        {name: getattr(event, name) for name in event.__slots__ if name not in ("seconds", "request", "response")}
+        | {"kind": type(event)}
         for event in listener.events
     ]
     assert {(event.address, event.event_id) for event in listener.events} == {("f.ag", id)}
@@ -424,6 +425,16 @@ async def test_observers_are_told_of_every_step_in_order():
             "error": None,
         },
     ]
+
+
+async def test_the_end_of_a_turn_tells_what_was_asked_and_answered():
+    listener = Listener(TurnEnded)
+    first, last = reply("", call("t")), reply("done")
+    ran = await run(TOOL, first, last, observers=[listener])
+
+    assert [(event.request, event.response) for event in listener.events] == list(
+        zip(ran.requests, [first, last], strict=True)
+    )
 
 
 async def test_observers_are_told_of_a_failure():
