@@ -262,3 +262,30 @@ async def test_a_runtime_that_is_torn_down_cancels_the_work_and_takes_no_more():
     assert ended == [True]
     with pytest.raises(OctoError, match="the runtime is closing and takes no more work"):
         octo.spawn(work())
+
+
+LETTER = """
+  resources: { templates: [ { resource: letter.txt } ] }
+  flows: [ { name: main, process: [ { type: set-payload, settings: { value: '%s' } } ] } ]
+"""
+
+
+async def test_an_expression_renders_a_template_with_everything_in_scope():
+    letter = {"letter.txt": "{{ vars.who }} on {{ now.getFullYear() }}: {{ body }}"}
+    at_midnight = config(LETTER % 'templateResource("letter.txt") + "!"', files=letter)
+    async with Runtime(at_midnight, clock=lambda: 0) as octo:
+        message = await octo.invoke("main", {"n": 1}, vars={"who": "Ada"})
+
+    assert message.body == 'Ada on 1970: {"n":1}!'
+
+
+async def test_the_randomness_of_expressions_comes_from_outside():
+    async with Runtime(config(LETTER % "uuid()", files={"letter.txt": ""}), random=bytes) as octo:
+        assert (await octo.invoke("main")).body == "00000000-0000-4000-8000-000000000000"
+
+
+async def test_every_number_of_a_body_is_a_double():
+    async with runtime(LETTER % "[body.n / 2, body]", files={"letter.txt": ""}) as octo:
+        body = (await octo.invoke("main", {"n": 3})).body
+
+    assert repr(body) == "[1.5, {'n': 3.0}]"

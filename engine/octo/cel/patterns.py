@@ -77,8 +77,13 @@ class Pattern(NamedTuple):
             raise _too_long() from None
 
     def _limited(self, matches: Iterator[Match]) -> Iterator[Match]:
+        """Without the empty ones right behind another, which RE2 does not find."""
+        end = -1
         try:
-            yield from matches
+            for match in matches:
+                if match.end() > end:
+                    end = match.end()
+                    yield match
         except TimeoutError:
             raise _too_long() from None
 

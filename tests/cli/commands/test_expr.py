@@ -23,9 +23,28 @@ import pytest
             "",
             '{"ok":false,"result":null,"error":"compile expression \\"hello\\": undeclared reference to \'hello\'"}',
         ),
+        (
+            ['templateResource("x")'],
+            "",
+            '{"ok":false,"result":null,"error":"evaluate expression: load template \\"x\\": resource: not found"}',
+        ),
+        (["size(uuid())"], "", '{"ok":true,"result":36}'),
         (["--expr", "1 + 1"], "", '{"ok":true,"result":2}'),
     ],
-    ids=["data", "pipe", "nothing", "vars and env", "event id", "correlation id", "now", "fails", "no name", "option"],
+    ids=[
+        "data",
+        "pipe",
+        "nothing",
+        "vars and env",
+        "event id",
+        "correlation id",
+        "now",
+        "fails",
+        "no name",
+        "no template",
+        "random",
+        "option",
+    ],
 )
 def test_the_answer_is_one_document(octo: Any, args: list[str], stdin: str, stdout: str) -> None:
     assert octo("expr", *args, stdin=stdin) == (f"{stdout}\n", "", 0)

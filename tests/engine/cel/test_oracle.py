@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from cel_expr_python import cel
+from cel_expr_python.ext.ext_encoders import ExtEncoders
 from cel_expr_python.ext.ext_math import ExtMath
 from cel_expr_python.ext.ext_optional import ExtOptional
 from cel_expr_python.ext.ext_strings import ExtStrings
@@ -21,7 +22,9 @@ from octo.cel import compile as compile_expression
 from octo.cel.values import NUMBERS, equal
 from octo.errors import ExpressionError
 
-ORACLE = cel.NewEnv(variables={"body": cel.Type.DYN}, extensions=[ExtMath(), ExtOptional(), ExtStrings()])
+ORACLE = cel.NewEnv(
+    variables={"body": cel.Type.DYN}, extensions=[ExtEncoders(), ExtMath(), ExtOptional(), ExtStrings()]
+)
 FAILED = object()
 
 TEXTS = ["", "a", "ab", "Ab c", "b,a,b", "12", "\u00e9t\u00e9", "\U0001f600!"]
@@ -99,6 +102,8 @@ def expressions(draw: Any, kind: str, depth: int = 3, variables: tuple[tuple[str
             lambda: f"{sub('string')}.charAt({draw(st.sampled_from('0123'))})",
             lambda: f"{sub('string')}.replace({sub('string')}, {sub('string')})",
             lambda: f"{sub('strings')}.join({sub('string')})",
+            lambda: f"base64.encode(bytes({sub('string')}))",
+            lambda: f"string(base64.decode({sub('string')}))",
             lambda: f"{sub('string')}.{draw(st.sampled_from(['lowerAscii', 'upperAscii', 'trim']))}()",
             lambda: f"{sub('strings')}[{draw(st.sampled_from('012'))}]",
             lambda: f"body.?{draw(st.sampled_from(['s', 'missing']))}.orValue({sub('string')})",

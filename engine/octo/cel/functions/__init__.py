@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 from octo.cel.frame import Frame
 from octo.cel.values import (
+    INT_MAX,
+    INT_MIN,
     KINDS,
     NUMBERS,
     Duration,
@@ -49,7 +51,7 @@ _ACCEPTED: Mapping[str, frozenset[type]] = {
     "Duration": frozenset({Duration}),
     "Optional": frozenset({Optional}),
     "Kind": frozenset({Kind}),
-    "None": frozenset({type(None)}),
+    "None": frozenset(),
     "Value": frozenset(KINDS),
 }
 _FRAME = "Frame"
@@ -63,11 +65,13 @@ class Parameter:
     __slots__ = ("accepted", "direct", "whole")
 
     def __init__(self, annotation: str) -> None:
-        names = [name.strip() for name in _PARAMETERS_OF_GENERICS.sub("", annotation).split("|")]
+        names = {name.strip() for name in _PARAMETERS_OF_GENERICS.sub("", annotation).split("|")}
         self.accepted = frozenset[type]().union(*(_ACCEPTED[name] for name in names))
         self.whole = "Whole" in names
-        self.direct = frozenset({int}) if self.whole else self.accepted
+        self.direct = self.accepted
         """The kinds that reach the function as they are."""
+        if self.whole:
+            self.direct = frozenset({int}).union(*(_ACCEPTED[name] for name in names - {"Whole"}))
 
     def fit(self, value: Value) -> Value:
         """The argument as the function takes it. Raises TypeError when it takes none of this kind."""
@@ -75,7 +79,7 @@ class Parameter:
         kind = type(value)
         if kind in self.direct:
             return value
-        if self.whole and (kind is UInt or (kind is float and value.is_integer())):
+        if self.whole and (kind is UInt or (kind is float and value.is_integer())) and INT_MIN <= value <= INT_MAX:
             return int(value)
         raise TypeError
 

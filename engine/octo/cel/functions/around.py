@@ -1,4 +1,4 @@
-"""What lies around an evaluation: templates and randomness."""
+"""Templates and randomness, which lie around an evaluation."""
 
 from __future__ import annotations
 

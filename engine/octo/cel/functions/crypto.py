@@ -42,7 +42,7 @@ def secure_compare(left: str | bytes, right: str | bytes) -> bool:
 
 @function("toAes", extra=_CRYPTOGRAPHY)
 def to_aes(data: str | bytes, key: str | bytes) -> bytes:
-    """Text or bytes sealed with AES-GCM; the key has 16, 24 or 32 bytes.
+    """Text or bytes sealed with AES-GCM; the key has 16, 24 or 32 bytes. Needs the extra `crypto`.
 
     The result is a nonce of 12 bytes, the ciphertext and a tag of 16 bytes.
     """
@@ -57,7 +57,10 @@ def from_aes(data: bytes, key: str | bytes) -> bytes:
 
 @function("toChacha", extra=_CRYPTOGRAPHY)
 def to_chacha(data: str | bytes, key: str | bytes) -> bytes:
-    """Text or bytes sealed with ChaCha20-Poly1305, laid out as by `toAes`; the key has 32 bytes."""
+    """Text or bytes sealed with ChaCha20-Poly1305, laid out as by `toAes`; the key has 32 bytes.
+
+    Needs the extra `crypto`.
+    """
     return _sealed(_chacha(key), data)
 
 

@@ -27,7 +27,7 @@ def slice_(values: list[Value], start: Whole, end: Whole) -> list[Value]:
 
 @function(".flatten")
 def flatten(values: list[Value], depth: Whole = 1) -> list[Value]:
-    """The list with the elements of its lists in their place, one level deep or more."""
+    """The list with the elements of its lists in their place, down to a depth; 1 if not given."""
     if depth < 0:
         raise Failure(f"depth of `flatten` must not be negative, got {depth}")
     flat = values

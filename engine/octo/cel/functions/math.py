@@ -9,18 +9,18 @@ from octo.cel.values import INT_MIN, UINT_MAX, Failure, UInt, Value, kind_of
 
 
 @function("math.greatest")
-def greatest(first: Number | list[Value], *rest: Number) -> Value:
+def greatest(first: Number | list[Value], *rest: Number) -> Number:
     """The largest of the arguments, or of one list."""
     return max(_numbers("greatest", first, rest))
 
 
 @function("math.least")
-def least(first: Number | list[Value], *rest: Number) -> Value:
+def least(first: Number | list[Value], *rest: Number) -> Number:
     """The smallest of the arguments, or of one list."""
     return min(_numbers("least", first, rest))
 
 
-def _numbers(name: str, first: Value, rest: tuple[Value, ...]) -> list[Value]:
+def _numbers(name: str, first: Value, rest: tuple[Value, ...]) -> list[Number]:
     if isinstance(first, list) and rest:
         raise Failure(f"`math.{name}` takes numbers or one list")
     numbers = first if isinstance(first, list) else [first, *rest]
@@ -60,7 +60,7 @@ def trunc(number: float) -> float:
 
 
 @function("math.abs")
-def abs_(number: Number) -> Value:
+def abs_(number: Number) -> Number:
     """The number without its sign."""
     if number == INT_MIN and type(number) is int:
         raise Failure("integer overflow")
@@ -68,7 +68,7 @@ def abs_(number: Number) -> Value:
 
 
 @function("math.sign")
-def sign(number: Number) -> Value:
+def sign(number: Number) -> Number:
     """-1, 0 or 1."""
     return number if number != number else type(number)((number > 0) - (number < 0))
 
@@ -98,37 +98,37 @@ def is_finite(number: float) -> bool:
 
 
 @function("math.bitAnd")
-def bit_and(left: int | UInt, right: int | UInt) -> Value:
+def bit_and(left: Whole | UInt, right: Whole | UInt) -> Number:
     """The bits that both numbers have."""
     return _bits(left, right, int(left) & int(right))
 
 
 @function("math.bitOr")
-def bit_or(left: int | UInt, right: int | UInt) -> Value:
+def bit_or(left: Whole | UInt, right: Whole | UInt) -> Number:
     """The bits that one of the numbers has."""
     return _bits(left, right, int(left) | int(right))
 
 
 @function("math.bitXor")
-def bit_xor(left: int | UInt, right: int | UInt) -> Value:
+def bit_xor(left: Whole | UInt, right: Whole | UInt) -> Number:
     """The bits that exactly one of the numbers has."""
     return _bits(left, right, int(left) ^ int(right))
 
 
 @function("math.bitNot")
-def bit_not(number: int | UInt) -> Value:
+def bit_not(number: Whole | UInt) -> Number:
     """All bits turned."""
     return _bits(number, number, ~int(number))
 
 
 @function("math.bitShiftLeft")
-def bit_shift_left(number: int | UInt, places: Whole) -> Value:
+def bit_shift_left(number: Whole | UInt, places: Whole) -> Number:
     """The bits moved towards the higher end."""
     return _bits(number, number, int(number) << _places(places))
 
 
 @function("math.bitShiftRight")
-def bit_shift_right(number: int | UInt, places: Whole) -> Value:
+def bit_shift_right(number: Whole | UInt, places: Whole) -> Number:
     """The bits moved towards the lower end; zeros follow, whatever the sign."""
     return _bits(number, number, (int(number) & UINT_MAX) >> _places(places))
 
@@ -139,7 +139,7 @@ def _places(places: int) -> int:
     return min(places, 64)
 
 
-def _bits(left: int | UInt, right: int | UInt, bits: int) -> Value:
+def _bits(left: int | UInt, right: int | UInt, bits: int) -> int | UInt:
     """64 bits as a number of the kind of the operands."""
     if type(left) is not type(right):
         raise Failure(f"bits of {kind_of(left).name} and {kind_of(right).name} cannot be joined")

@@ -10,9 +10,9 @@ from octo.cel.values import Failure, Value, to_bytes, to_json
 @function("fromMultipart")
 def from_raw_body(body: dict[Value, Value]) -> dict[Value, Value]:
     """The parts of a raw body, by their names; a repeated name gives a list of parts."""
-    if isinstance(body.get("parts"), dict):
-        return body["parts"]  # decoded where the bytes still were: not all of them are text in `rawData`
-    data, content_type = body.get("rawData"), body.get("contentType")
+    parts, data, content_type = body.get("parts"), body.get("rawData"), body.get("contentType")
+    if isinstance(parts, dict):
+        return parts  # decoded where the bytes still were: not all of them are text in `rawData`
     if not isinstance(data, str) or not isinstance(content_type, str):
         raise Failure("`fromMultipart` needs a raw body, with `rawData` and `contentType`")
     return _decoded(data, content_type)

@@ -53,9 +53,8 @@ def _any(value: Value, precision: int) -> str:
 
 
 def _integer(value: Value, precision: int) -> str:
-    if type(value) is float and math.isfinite(value) and not value.is_integer():
-        raise Failure(f"`%d` needs a whole number, got {number_text(value)}")
-    return number_text(_number("d", value))
+    number = _number("d", value)
+    return str(_whole("d", number)) if math.isfinite(number) else number_text(number)
 
 
 def _fixed(value: Value, precision: int) -> str:

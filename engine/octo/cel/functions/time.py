@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from octo.cel.functions import function
+from octo.cel.functions import Whole, function
 from octo.cel.values import Duration, Failure, Timestamp
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def duration(value: str | Duration) -> Duration:
 
 
 @function("timestamp")
-def timestamp(value: str | int | Timestamp) -> Timestamp:
+def timestamp(value: str | Whole | Timestamp) -> Timestamp:
     """A point in time from RFC 3339 text, or from Unix seconds."""
     if isinstance(value, Timestamp):
         return value
@@ -77,7 +77,7 @@ def timestamp(value: str | int | Timestamp) -> Timestamp:
 
 @function(".getFullYear")
 def get_full_year(time: Timestamp, zone: str = "UTC") -> int:
-    """The year."""
+    """The year; in UTC, or in a zone such as `Europe/Oslo` or `+02:00`, as with all parts of a time."""
     return _local(time, zone).year
 
 

@@ -33,6 +33,7 @@ def evaluate(source):
         ("math.isNaN(math.sqrt(-1))", True),
         ("math.isInf(1.0 / 0.0) && math.isFinite(1.0)", True),
         ("math.bitAnd(6, 3)", 2),
+        ("math.bitAnd(dyn(6.0), 3)", 2),
         ("math.bitOr(6u, 3u)", UInt(7)),
         ("math.bitXor(6, 3)", 5),
         ("math.bitNot(0)", -1),

@@ -26,6 +26,8 @@ def evaluate(source):
         (r"regex.replace('aaa', 'a', 'b', 0)", "aaa"),
         (r"regex.replace('ab', '(a)(b)', '\\2\\\\\\0')", "b\\ab"),
         (r"regex.replace('ab', '', '-')", "-a-b-"),
+        (r"regex.replace('abc', 'b*', '-')", "-a-c-"),
+        (r"regex.extractAll('abc', 'b*')", ["", "b", ""]),
     ],
 )
 def test_a_regular_expression_finds_its_matches(source, expected):

@@ -34,6 +34,8 @@ def evaluate(source):
         ("'abc'.split('')", ["a", "b", "c"]),
         ("'abc'.split('', 2)", ["a", "bc"]),
         ("''.split(',')", [""]),
+        ("''.split('')", []),
+        ("'abc'.replace('b', 'x', 0)", "abc"),
         ("'h\u00e9llo'.substring(1)", "\u00e9llo"),
         ("'hello'.substring(1, 3)", "el"),
         ("'\u00a0 a b\\n'.trim()", "a b"),
@@ -54,6 +56,8 @@ def test_a_function_of_text_has_its_value(source, expected):
         ("'abc'.substring(4)", "index out of range: 4"),
         ("'abc'.substring(2, 1)", "index out of range: 2 is behind 1"),
         ("['a', 1].join()", "`join` needs a list of text, element 1 is none"),
+        ("'abc'.split('b', dyn(1e19))", "no such overload: string.split(string, double)"),
+        ("'abc'.substring(1, dyn(null))", "no such overload: string.substring(int, null_type)"),
     ],
 )
 def test_a_position_outside_is_refused(source, message):

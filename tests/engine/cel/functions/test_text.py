@@ -18,6 +18,7 @@ def evaluate(source):
         ("'%s'.format([[1, 'a', {'k': 2.0}]])", "[1, a, {k: 2}]"),
         ("'%s %s'.format([int, duration('1m')])", "int 60s"),
         ("'%d %d %d'.format([1, 2u, body.cents])", "1 2 1250"),
+        ("'%d %d %d'.format([1e22, -0.0, 0.0 / 0.0])", "10000000000000000000000 0 NaN"),
         ("'%f %.0f %e'.format([1, 2.5, 12345.678])", "1.000000 2 1.234568e+04"),
         ("'%b %o %x %X'.format([5, 8, 255, 255])", "101 10 ff FF"),
         ("'%x %X'.format(['hi', b'\\xff'])", "6869 FF"),
