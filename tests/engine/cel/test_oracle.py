@@ -103,7 +103,7 @@ def expressions(draw: Any, kind: str, depth: int = 3, variables: tuple[tuple[str
             lambda: f"{sub('string')}.replace({sub('string')}, {sub('string')})",
             lambda: f"{sub('strings')}.join({sub('string')})",
             lambda: f"base64.encode(bytes({sub('string')}))",
-            lambda: f"string(base64.decode({sub('string')}))",
+            lambda: f"string(base64.decode(base64.encode(bytes({sub('string')}))))",
             lambda: f"{sub('string')}.{draw(st.sampled_from(['lowerAscii', 'upperAscii', 'trim']))}()",
             lambda: f"{sub('strings')}[{draw(st.sampled_from('012'))}]",
             lambda: f"body.?{draw(st.sampled_from(['s', 'missing']))}.orValue({sub('string')})",
