@@ -23,7 +23,7 @@ from octo_cli.startup import INTERRUPTED
 
 GROUPS: Final = ("Write", "Run", "Test", "Look", "Keep", "")
 """The headings of the help, in order; each command says under which one it stands."""
-ALIASES: Final = {"eval": "expr"}
+ALIASES: Final = {"capabilities": "schema", "eval": "expr"}
 """Hidden other names of commands."""
 
 _AT_START: Final = (ConfigError, ConnectorError, StoreError, UsageError)

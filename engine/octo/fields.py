@@ -143,6 +143,8 @@ class Model(BaseModel):
     """Keys for which null is a value."""
     spellings: ClassVar[Mapping[str, str]] = {}
     """Other accepted spellings of keys, each with the key it stands for."""
+    shorthand: ClassVar[Any] = None
+    """The type of what may be written instead of the mapping, when a validator of the model makes one of it."""
 
     @model_validator(mode="before")
     @classmethod

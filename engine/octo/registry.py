@@ -10,6 +10,7 @@ import ast
 import keyword
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -35,12 +36,20 @@ def connector(type_name: str) -> type[Connector]:
     return _find(type_name, Connector, "connectors", "connector")
 
 
-def known(kind: str) -> list[str]:
+@cache
+def known(kind: str) -> tuple[str, ...]:
     """Every built-in type name of `blocks` or `connectors`, read from the source without importing it."""
     names: list[str] = []
     for path in sorted((Path(__file__).parent / kind).glob("*.py")):
         names.extend(declared(path))
-    return names
+    return tuple(names)
+
+
+def offered(kind: str) -> list[str]:
+    """Every type name of `blocks` or `connectors`: the built-in ones, and those of installed plug-ins."""
+    from importlib.metadata import entry_points
+
+    return sorted({*known(kind), *(point.name for point in entry_points(group=f"octo.{kind}"))})
 
 
 def declared(path: Path) -> Iterator[str]:

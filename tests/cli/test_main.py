@@ -21,6 +21,7 @@ Options:
 
 Write:
   expr      Evaluate one expression and print what it yields
+  schema    Print the catalogue of blocks, or a JSON Schema for an editor
   validate  Check a config and show every problem in it
 
 Run:
@@ -55,7 +56,11 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
     ("args", "text", "hint"),
     [
         (["invok"], "`octo` has no command `invok`", "did you mean `invoke`?"),
-        (["zzz"], "`octo` has no command `zzz`", "known names: `expr`, `invoke`, `store`, `validate`, `version`"),
+        (
+            ["zzz"],
+            "`octo` has no command `zzz`",
+            "known names: `expr`, `invoke`, `schema`, `store`, `validate`, `version`",
+        ),
         (["--zzz"], "`octo` has no option `--zzz`", "see `octo --help`"),
         (["--debug", "invoke"], "`octo` has no option `--debug`", "see `octo --help`"),
         (["validate"], "`octo validate` needs `--config`", "see `octo validate --help`"),

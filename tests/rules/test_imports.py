@@ -11,7 +11,7 @@ ENGINE = Path(octo.__file__).parent
 CLI = Path(octo_cli.__file__).parent
 
 LAYERS = [
-    ["testing", "evals"],
+    ["testing", "evals", "schema", "reference", "catalogue"],
     ["blocks", "connectors"],
     ["agent"],
     ["run", "runtime", "server", "doubles", "invocation", "runlog", "record", "metrics", "pool"],

@@ -31,6 +31,7 @@ class Binding(Model):
     """Computed at the call: `body` is the body that the agent received, `vars` are those of the moment."""
 
     null_keys: ClassVar[frozenset[str]] = frozenset({"value"})
+    shorthand: ClassVar[Any] = AnyJson
 
     @model_validator(mode="before")
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final, Self
 
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from octo.agent import tools
 from octo.agent.tools import Tool
@@ -18,6 +18,8 @@ _AT_ONCE: Final = 10
 
 class Agent(Model):
     """A prompt, a model and tools."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["connector", "prompt", "tools"]})
 
     connector: LlmName | None = None
     """Name of a configured connector of an `llm-*` type."""

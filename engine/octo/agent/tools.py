@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from octo.agent.arguments import Checker, Fault
 from octo.agent.bindings import Binding, bound, lay_over, shown_schema
@@ -66,6 +66,8 @@ class Surroundings:
 
 class Tool(Model):
     """A chain of blocks that the model may call: its arguments become the body, the body becomes the result."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "description", "process"]})
 
     name: Text = ""
     """What the model calls it; unique in the block."""

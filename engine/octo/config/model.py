@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from octo.block import Chain
 from octo.config.environment import Environment
@@ -104,6 +104,8 @@ class Processor(Model):
 
 class Flow(Model):
     """A named chain of blocks, with what happens when it fails."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name"]})
 
     name: Text | None = None
     """What `invoke`, `flow-ref` and addresses call it."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import ValidationError
 
 from octo.agent.attachments import decode
@@ -122,7 +122,7 @@ class Error(Model):
     status: Int | None = None
     """Fail like an HTTP answer of this status; without it like a connection that broke."""
 
-    retry_after: Annotated[Duration, BeforeValidator(_seconds)] | None = None
+    retry_after: Annotated[Duration, BeforeValidator(_seconds, json_schema_input_type=Duration | float)] | None = None
     """The wait that the provider asks for; a bare number is in seconds."""
 
     after_text: Text = ""
@@ -217,6 +217,8 @@ class Rule(Reply):
 class Script(Model):
     """A file of replies."""
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["turns"]}, {"required": ["rules"]}]})
+
     turns: tuple[Reply, ...] = ()
     """Answered in order, one per model call."""
 
@@ -257,13 +259,17 @@ def _read_script(value: Any, info: ValidationInfo) -> Any:
 class LlmScripted(Connector, type="llm-scripted", category="llm"):
     """A model whose replies are written down: no network, no key, the same answers in every run."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": [key]} for key in ("turns", "rules", "script")]}
+    )
+
     turns: tuple[Reply, ...] = ()
     """Answered in order, one per model call; each run begins at the first."""
 
     rules: tuple[Rule, ...] = ()
     """Asked before `turns`: the first rule whose `when` is true answers; it may answer any number of times."""
 
-    script: Annotated[Script, BeforeValidator(_read_script)] | None = None
+    script: Annotated[Script, BeforeValidator(_read_script, json_schema_input_type=Name)] | None = None
     """A YAML file that holds `turns` and `rules`, relative to the config directory; they come after those here."""
 
     model: Name = scripted.NAME
