@@ -25,6 +25,8 @@ SEMANTIC = {"unknown-connector", "unknown-ref", "unknown-name"}
 
 
 def kind_of(file: Path) -> str:
+    if file.parent.name == "debug":
+        return "debug-config"
     return "suite" if file.stem.endswith("_test") else "config"
 
 
