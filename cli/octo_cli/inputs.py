@@ -76,16 +76,21 @@ def with_settings(value: Json, assignments: Sequence[str]) -> Json:
     return value
 
 
-def with_attachments(value: Json, names: Sequence[str]) -> Json:
-    """The body with each file of `--attach` appended to its list `files`."""
-    if not names:
+def attachments(names: Sequence[str]) -> list[Json]:
+    """The files of `--attach`, each as `{mimeType, data, name}`."""
+    return [_attachment(name) for name in names]
+
+
+def with_attachments(value: Json, attached: Sequence[Json]) -> Json:
+    """The body with what is attached appended to its list `files`."""
+    if not attached:
         return value
     if value is not None and not isinstance(value, dict):
         raise UsageError(f"`--attach` puts files into `body.files`, but the body is {kind_of(value)}, not a mapping")
     present = (value or {}).get("files")
     if present is not None and not isinstance(present, list):
         raise UsageError(f"`--attach` appends to `body.files`, but that is {kind_of(present)}, not a list")
-    return {**(value or {}), "files": [*(present or []), *(_attachment(name) for name in names)]}
+    return {**(value or {}), "files": [*(present or []), *attached]}
 
 
 def path(text: str) -> Path:

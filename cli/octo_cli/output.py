@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,17 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
         Console(file=session.out, color_system="standard").print(JSONHighlighter()(Text(words)), soft_wrap=True)
 
 
+def line(session: Session, parts: Mapping[str, Json]) -> str:
+    """One JSON document on one line, secrets masked; its top level keeps its order."""
+    return dumps(masked(Ordered(parts), session.mask))
+
+
+def put_lines(session: Session, lines: Sequence[str]) -> None:
+    """Print lines at once."""
+    if lines:
+        _put(session, "\n".join(lines))
+
+
 def check_target(option: str, path: Path) -> None:
     """Raises UsageError for a file that cannot be written, before any work is done."""
     if path.is_dir():
@@ -49,12 +60,16 @@ def check_target(option: str, path: Path) -> None:
 
 def to_file(session: Session, parts: Mapping[str, Json], path: Path) -> None:
     """Write one JSON document on one line into a file that only its owner can read: whole, or not at all."""
-    line = dumps(masked(Ordered(parts), session.mask)) + "\n"
+    text_to_file(line(session, parts) + "\n", path)
+
+
+def text_to_file(words: str, path: Path) -> None:
+    """Write a text into a file that only its owner can read: whole, or not at all."""
     try:
         if path.exists() and not path.is_file():  # a pipe or a device takes the text as it is
-            path.write_text(line, encoding="utf-8")
+            path.write_text(words, encoding="utf-8")
         else:
-            _replace(path.resolve(), line)
+            _replace(path.resolve(), words)
     except OSError as error:
         raise OctoError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}") from error
 
@@ -76,6 +91,11 @@ def _replace(target: Path, content: str) -> None:
 def text(session: Session, words: str) -> None:
     """Print text for people, secrets masked."""
     _put(session, printable(session.mask(words)))
+
+
+def painted(session: Session, words: str) -> None:
+    """Print text for people that may hold colours; the caller has made its parts printable."""
+    _put(session, session.mask(words))
 
 
 def lines(session: Session) -> Mapping[str, Callable[[str], None]]:

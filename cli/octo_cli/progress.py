@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -87,7 +87,10 @@ class FlowLog:
 
 
 class Progress:
-    """Observer of one run; `close` ends the display and prints the sum."""
+    """Observer of one run; `close` ends the display and prints the sum.
+
+    With a headline, which says how far a longer work is, the display begins with `open` and ends with it.
+    """
 
     kinds: Sequence[type[Event]] = (
         AgentStarted,
@@ -99,19 +102,25 @@ class Progress:
         AgentGaveUp,
     )
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, headline: Callable[[], str] | None = None) -> None:
         self._session = session
+        self._headline = headline
         self._totals = Totals()
         self._working: dict[tuple[str, str], Working] = {}
         self._live: Live | None = None
         self._spinner: Spinner | None = None
-        self._err = session.err
+        self._out, self._err = session.out, session.err
 
     def notify(self, event: Event) -> None:
         self._follow(event)
         if self._session.verbose:
             self._tell(event)
-        if self._live is None and isinstance(event, AgentStarted) and self._session.for_people(self._err):
+        if isinstance(event, AgentStarted):
+            self.open()
+
+    def open(self) -> None:
+        """Begin with the display, where there is a person who looks at it."""
+        if self._live is None and self._session.for_people(self._err):
             self._live = self._start()
 
     def close(self) -> None:
@@ -120,8 +129,11 @@ class Progress:
             return
         self._live.stop()
         self._live = None
-        self._session.err = self._err
-        self._session.tell(printable(self._totals.line(time.monotonic())))
+        self._session.out, self._session.err = self._out, self._err
+        if self._headline:
+            self._session.tell(self._headline())
+        if self._totals.started:
+            self._session.tell(printable(self._totals.line(time.monotonic())))
 
     def _follow(self, event: Event) -> None:
         key = (event.event_id, event.address)
@@ -195,7 +207,7 @@ class Progress:
 
         self._spinner = Spinner("dots")
         console = Console(file=self._err, no_color=not self._session.coloured(self._err))
-        same_terminal = self._session.for_people(self._session.out)
+        same_terminal = self._session.for_people(self._out)
         live = Live(
             console=console,
             get_renderable=self._table,
@@ -205,8 +217,10 @@ class Progress:
             redirect_stdout=same_terminal,
         )
         live.start()
-        # What is logged meanwhile goes above the display, not through it.
+        # What is written meanwhile goes above the display, not through it.
         self._session.err = _Above(console, self._err)
+        if same_terminal:
+            self._session.out = _Above(console, self._out)
         return live
 
     def _table(self) -> Table:
@@ -215,6 +229,8 @@ class Progress:
 
         now = time.monotonic()
         table = Table.grid(padding=(0, 1))
+        if self._headline:
+            table.add_row(self._spinner, Text(self._headline(), no_wrap=True, overflow="ellipsis"))
         for agent in list(self._working.values()):
             doing = ", ".join(agent.tools.values()) or "thinking"
             words = [agent.address, f"turn {max(agent.turn, 1)}", doing, _seconds(now - agent.since)]

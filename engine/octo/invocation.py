@@ -1,4 +1,4 @@
-"""One call of one flow, from opening the runtime to closing it; how it ended, and the envelope that says so."""
+"""Calls of flows, from opening the runtime to closing it; how it ended, and the envelope that says so."""
 
 from __future__ import annotations
 
@@ -47,18 +47,32 @@ async def invoke(
         opened = opening.pop_all()
     try:
         async with opened:
-            clock = asyncio.timeout(limit)
             try:
-                async with clock:
-                    return Outcome(await runtime.invoke(flow, body, vars=vars, content_type=content_type))
+                return Outcome(await call(runtime, flow, body, vars=vars, content_type=content_type, limit=limit))
             except Dropped:
                 return Outcome()
-            except TimeoutError as error:
-                if not clock.expired():
-                    raise
-                raise OctoError(f'call flow "{flow}": context deadline exceeded') from error
     except OctoError as error:
         return Outcome(error=error)
+
+
+async def call(
+    runtime: Runtime,
+    flow: str,
+    body: Json = None,
+    *,
+    vars: dict[str, Json] | None = None,
+    content_type: str | None = None,
+    limit: float | None = None,
+) -> Message:
+    """Call a flow of an open runtime. Raises Dropped, and OctoError when it fails or runs out of time."""
+    clock = asyncio.timeout(limit)
+    try:
+        async with clock:
+            return await runtime.invoke(flow, body, vars=vars, content_type=content_type)
+    except TimeoutError as error:
+        if not clock.expired():
+            raise
+        raise OctoError(f'call flow "{flow}": context deadline exceeded') from error
 
 
 def envelope(outcome: Outcome, stage: Stage | None = None) -> Ordered:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from octo import cel
 from octo.block import Takeover
-from octo.config.model import Config
+from octo.config.model import Config, Flow
 from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
 from octo.message import Message
 from octo.observe import Event, LogLine, Observer
@@ -74,6 +74,8 @@ class Runtime:
         self._broken = False
         self._owns_store = store is None
         self._stack = AsyncExitStack()
+        self.breathed = time.perf_counter()
+        """When the event loop last had a turn, as far as the runs know."""
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -135,11 +137,16 @@ class Runtime:
         Returns the message that came out. Raises Dropped when the flow filtered it out, UsageError for a flow
         that does not exist, OctoError when the flow failed.
         """
-        found = self.config.flow(flow)
+        message = self.message(clone(body), vars=vars, content_type=content_type)
+        return await Run(self, flow).through(self.flow(flow), message)
+
+    def flow(self, name: str) -> Flow:
+        """The flow of that name; raises UsageError with a near miss."""
+        found = self.config.flow(name)
         if found is None:
             names = [candidate.name for candidate in self.config.flows if candidate.name]
-            raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, names) or "declare it")
-        return await Run(self, flow).through(found, self.message(clone(body), vars=vars, content_type=content_type))
+            raise UsageError(f'flow "{name}" is not registered', hint=did_you_mean(name, names) or "declare it")
+        return found
 
     @cached_property
     def services(self) -> Services:
@@ -190,6 +197,11 @@ class Runtime:
             size = declared.pool if declared is not None else 0
             found = self._pools[flow] = Pool(size if size > 0 else SIZE)
         return found
+
+    async def breathe(self) -> None:
+        """Let the event loop have a turn."""
+        await asyncio.sleep(0)
+        self.breathed = time.perf_counter()
 
     def listeners(self, kind: type[Event]) -> tuple[Observer, ...]:
         """Who wants events of a kind."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from octo.errors import UsageError
-from octo_cli.inputs import decode, mapping, with_attachments, with_settings
+from octo_cli.inputs import attachments, decode, mapping, with_attachments, with_settings
 
 CONFIG = "flows: [{name: same}]"
 
@@ -71,7 +71,7 @@ def test_the_body_comes_from_the_option_or_the_pipe(
     [
         (["--data", "{a"], "", "decode body: expecting property name enclosed in double quotes at line 1, column 2"),
         (["--data", "NaN"], "", "decode body: `NaN` is not JSON"),
-        (["--data", "[" * 100_000], "", "decode body: nested too deeply"),
+        (["--data", "[" * 100_000], "", "decode body: nested more than 200 levels deep"),
         (["--data", "@none.json"], "", "`--data`: cannot read `none.json`: no such file or directory"),
         ([], "{", "stdin is not valid JSON: expecting property name enclosed in double quotes at line 1, column 2"),
         (["--vars", "[]"], "", "parse --vars JSON: expected an object, found a list"),
@@ -143,9 +143,8 @@ def test_attachments_are_appended_with_the_type_of_their_bytes(tmp_path: Path) -
     (tmp_path / "picture.jpg").write_bytes(png)
     (tmp_path / "note.txt").write_bytes(note)
 
-    body = with_attachments(
-        {"q": "?", "files": ["before"]}, [str(tmp_path / "picture.jpg"), str(tmp_path / "note.txt")]
-    )
+    attached = attachments([str(tmp_path / "picture.jpg"), str(tmp_path / "note.txt")])
+    body = with_attachments({"q": "?", "files": ["before"]}, attached)
 
     assert body == {
         "q": "?",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +14,14 @@ from octo.values import Json
 from octo_cli import debugging, diagnostics, inputs, logs, options, output, signals
 from octo_cli.inputs import Body
 from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, StoreDirectory, Vars, Verbose
+from octo_cli.recording import recording
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
     from octo.doubles import Stage
     from octo.invocation import Outcome
-    from octo.store.store import Store
+    from octo.observe import Observer
+    from octo_cli.each import Each
 
 GROUP = "Run"
 
@@ -74,6 +76,32 @@ def command(
         str | None,
         typer.Option("--envelope-out", metavar="PATH", help="Write that to a file; default standard output"),
     ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(
+            "--each",
+            metavar="FILE|-",
+            help="Call the flow for each row of a file: JSON lines, or `.csv`; default once",
+        ),
+    ] = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option("--parallel", metavar="N", min=1, help="With `--each`: rows that run at once; default 8"),
+    ] = None,
+    errors: Annotated[
+        str | None,
+        typer.Option(
+            "--errors", metavar="PATH", help="With `--each`: write rows that fail to a file; default standard error"
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="FILE", help="Write a run log, for `octo runs show FILE`; default none"),
+    ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option("--events", metavar="PATH|-", help="Write the same records as they happen; default none"),
+    ] = None,
     store: StoreDirectory = None,
     json: AsJson = False,
     verbose: Verbose = False,
@@ -83,13 +111,29 @@ def command(
 
     Sources are not started: every flow can be called by its name. The message goes to standard output, everything else
     to standard error. A flow that drops the message prints nothing.
+
+    With `--each`, the flow is called for every row of a file, and every row gives one line: the message, or
+    `{"dropped":true}`, or `{"error":"…"}`.
     """
     session: Session = context.obj
     session.debug, session.verbose = debug, verbose
     asked = debugging.requested(run_debug_config, mocks=mocks, spies=spies, break_at=break_at)
-    body = _body(data, content_type, set_ or (), attach or (), asked.data)
     variables = inputs.mapping("--vars", vars_) if vars_ else asked.vars
     limit = _seconds(timeout)
+    body, rows = Body(None), None
+    if each is None:
+        _refuse({"--parallel": parallel, "--errors": errors}, "goes with `--each`")
+        body = _body(data, content_type, set_ or (), attach or (), asked.data)
+    else:
+        alone = {
+            "--data": data,
+            "--break-at": asked.doubles.break_at,
+            "--spies": asked.doubles.spies,
+            "--envelope": envelope,
+            "--envelope-out": envelope_out,
+        }
+        _refuse(alone, "is about one call, `--each` makes many")
+        rows = _rows(each, flow, set_ or (), attach or (), content_type, variables, limit, parallel, errors)
     target = inputs.path(envelope_out) if envelope_out else None
     if target is not None:
         output.check_target("--envelope-out", target)
@@ -98,8 +142,20 @@ def command(
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)
     stage = asked.doubles.on(loaded)
-    with logs.engine_lines(session), options.store(session, store, loaded.root) as kept:
-        outcome = signals.run(session, _call(session, loaded, kept, stage, flow, body, variables, limit))
+    with (
+        logs.engine_lines(session),
+        options.store(session, store, loaded.root) as kept,
+        recording(session, log=log, events=events) as recorders,
+    ):
+
+        def engine(observers: Sequence[Observer]) -> octo.Runtime:
+            watching = [*observers, *recorders]
+            return octo.Runtime(loaded, store=kept, stage=stage, observers=watching, outputs=output.lines(session))
+
+        if rows is not None:
+            rows.run(session, engine)
+            return 0
+        outcome = signals.run(session, _call(session, engine, flow, body, variables, limit))
     if envelope or target or asked.doubles.watching:
         _put_envelope(session, outcome, stage, target, json=json)
     elif outcome.error is not None:
@@ -113,9 +169,7 @@ def command(
 
 async def _call(
     session: Session,
-    config: octo.Config,
-    store: Store,
-    stage: Stage | None,
+    engine: Callable[..., octo.Runtime],
     flow: str,
     body: Body,
     variables: dict[str, Json],
@@ -125,9 +179,7 @@ async def _call(
     from octo_cli.progress import FlowLog, Progress
 
     progress = Progress(session)
-    runtime = octo.Runtime(
-        config, store=store, stage=stage, observers=[FlowLog(session), progress], outputs=output.lines(session)
-    )
+    runtime = engine(observers=[FlowLog(session), progress])
     try:
         return await invocation.invoke(
             runtime, flow, body.value, vars=variables, content_type=body.content_type, limit=limit
@@ -146,12 +198,45 @@ def _put_envelope(session: Session, outcome: Outcome, stage: Stage | None, targe
         output.to_file(session, parts, target)
 
 
+def _refuse(given: Mapping[str, object], reason: str) -> None:
+    """Raises UsageError for the first of some options that is given."""
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"`{option}` {reason}")
+
+
+def _rows(
+    source: str,
+    flow: str,
+    assignments: Sequence[str],
+    files: Sequence[str],
+    content_type: str | None,
+    variables: dict[str, Json],
+    limit: float | None,
+    parallel: int | None,
+    errors: str | None,
+) -> Each:
+    from octo_cli.each import AT_ONCE, Each  # here, because the help reads this file and needs no event loop
+
+    return Each(
+        source,
+        flow,
+        assignments=assignments,
+        attachments=inputs.attachments(files),
+        content_type=content_type,
+        vars=variables,
+        limit=limit,
+        parallel=parallel or AT_ONCE,
+        errors=inputs.path(errors) if errors else None,
+    )
+
+
 def _body(
     data: str | None, content_type: str | None, assignments: Sequence[str], files: Sequence[str], default: Json
 ) -> Body:
     body = inputs.body(data, content_type, default)
     if body.content_type is None:
-        return Body(inputs.with_attachments(inputs.with_settings(body.value, assignments), files))
+        return Body(inputs.with_attachments(inputs.with_settings(body.value, assignments), inputs.attachments(files)))
     if assignments or files:
         raise UsageError("`--set` and `--attach` change a JSON body, `--content-type` takes the body as it is")
     return body

@@ -1,0 +1,169 @@
+"""The rows of `--each`: JSON lines or CSV, read piece by piece, so that a file may be larger than the memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from octo.errors import OctoError, UsageError
+from octo.values import Json, clean_text, parse
+from octo_cli import inputs
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+_PIECE: Final = 64 * 1024
+"""Bytes of JSON lines that are read at once."""
+_BATCH: Final = 100
+"""Rows of CSV that are read at once."""
+_LONGEST_FIELD: Final = 100_000_000
+"""Beyond this a quote was most likely never closed."""
+
+
+class Row(NamedTuple):
+    """One row, or what is wrong with it."""
+
+    number: int
+    """Counts from 1; blank lines are no rows."""
+    line: int
+    """The line of the file that it begins on."""
+    value: Json
+    """What it holds; of a row that cannot be read, its text."""
+    fault: str = ""
+
+
+@contextmanager
+def opened(name: str, *, raw: bool = False) -> Iterator[Iterator[list[Row]]]:
+    """The rows of a file in batches of what is there; `-` is standard input, `.csv` means CSV.
+
+    `raw` takes each line as text. Raises UsageError for a file that cannot be read.
+    """
+    is_csv = name.lower().endswith(".csv")
+    if is_csv and raw:
+        raise UsageError("`--content-type` takes lines as they are, the rows of a CSV file are mappings")
+    with _stream(name) as stream:
+        yield _readable(_csv(stream, name) if is_csv else _lines(stream, raw), name)
+
+
+def _readable(batches: Iterator[list[Row]], name: str) -> Iterator[list[Row]]:
+    try:
+        yield from batches
+    except OSError as error:
+        raise OctoError(f"`--each`: cannot read on in `{name}`: {(error.strerror or str(error)).lower()}") from error
+
+
+def _stream(name: str) -> io.FileIO:
+    """The bytes of a file, unbuffered: one that is being waited for can be closed, and gives what is there."""
+    try:
+        if name == "-":
+            return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+        return inputs.path(name).open("rb", buffering=0)
+    except (OSError, ValueError, AttributeError) as error:  # the last: no standard input at all
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"`--each`: cannot read `{name}`: {reason.lower()}") from error
+
+
+# ---------------------------------------------------------------- JSON lines
+
+
+def _lines(stream: io.FileIO, raw: bool) -> Iterator[list[Row]]:
+    read = _text if raw else _json
+    number = line = 0
+    for lines in _pieces(stream):
+        rows = []
+        for text in lines:
+            line += 1
+            if text and not text.isspace():
+                number += 1
+                rows.append(read(number, line, text))
+        yield rows
+
+
+def _pieces(stream: io.FileIO) -> Iterator[list[bytes]]:
+    """The lines of a stream, as many at once as one read gives; a pipe is not waited for longer than needed."""
+    begun: list[bytes] = []
+    first = True
+    while piece := stream.read(_PIECE):
+        if first:
+            piece, first = piece.removeprefix(b"\xef\xbb\xbf"), False
+        *lines, rest = piece.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*begun, lines[0]))
+            begun = []
+        begun.append(rest)
+        yield lines
+    yield [b"".join(begun)]
+
+
+def _json(number: int, line: int, text: bytes) -> Row:
+    try:
+        return Row(number, line, parse(text))
+    except JSONDecodeError as error:
+        fault = f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}"
+    except ValueError as error:
+        fault = str(error)
+    return Row(number, line, _decoded(text), f"the row is not valid JSON: {fault}")
+
+
+def _text(number: int, line: int, text: bytes) -> Row:
+    return Row(number, line, _decoded(text))
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", errors="replace").rstrip("\r")
+
+
+# ---------------------------------------------------------------- CSV
+
+
+def _csv(stream: io.FileIO, name: str) -> Iterator[list[Row]]:
+    csv.field_size_limit(_LONGEST_FIELD)
+    with io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="") as text:
+        reader = csv.reader(text, strict=True)
+        rows = _records(reader, _header(reader, name))
+        while batch := list(islice(rows, _BATCH)):
+            yield batch
+
+
+def _header(reader: Reader, name: str) -> list[str]:
+    """The names of the columns; none of a file without any row."""
+    what = f"`--each`: the first row of `{name}` names the columns"
+    try:
+        header = [clean_text(column) for column in next((fields for fields in reader if fields), [])]
+    except csv.Error as error:
+        raise UsageError(f"{what}, but is not valid CSV: {error}") from error
+    for index, column in enumerate(header):
+        if not column.strip():
+            raise UsageError(f"{what}, but column {index + 1} has no name")
+        if column in header[:index]:
+            raise UsageError(f"{what}, but two have the name `{column}`")
+    return header
+
+
+def _records(reader: Reader, header: Sequence[str]) -> Iterator[Row]:
+    number = 0
+    while True:
+        line = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            number += 1
+            yield Row(number, line, None, f"the row is not valid CSV: {error}")
+            continue
+        if not fields:
+            continue
+        number += 1
+        texts = [clean_text(field) for field in fields]
+        if len(texts) == len(header):
+            yield Row(number, line, dict(zip(header, texts, strict=True)))
+        else:
+            found = f"expected {len(header)} fields as in the first row, found {len(texts)}"
+            yield Row(number, line, list(texts), found)
