@@ -76,7 +76,7 @@ async def call(
 
 
 def envelope(outcome: Outcome, stage: Stage | None = None) -> Ordered:
-    """How a call ended and what its doubles saw, as it is printed."""
+    """How a call ended and what its doubles saw, as it is printed once secrets are masked."""
     parts = Ordered()
     if stage is not None and stage.break_at:
         parts["reached"] = stage.snapshot is not None

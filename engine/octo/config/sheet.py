@@ -64,6 +64,7 @@ class _Context:
 
     root = FilePath()
     processors: Mapping[str, Mapping[str, Json]] = {}
+    connectors: Mapping[str, str] = {}
     block = staticmethod(registry.block)
     connector = staticmethod(registry.connector)
     natural = staticmethod(natural)
