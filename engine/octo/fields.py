@@ -443,6 +443,16 @@ class LlmName(ConnectorName):
     category = "llm"
 
 
+class FlowName(str):
+    """The name of a flow of the config."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(lambda value: cls(_name(value)))
+
+
 class ResourceText(str):
     """Text, or `{resource: FILE}`: the text of a UTF-8 file below the config directory."""
 

@@ -14,7 +14,7 @@ LAYERS = [
     ["testing", "evals", "schema", "reference", "catalogue"],
     ["blocks", "connectors"],
     ["agent"],
-    ["run", "runtime", "server", "doubles", "invocation", "runlog", "record", "metrics", "pool"],
+    ["run", "runtime", "server", "doubles", "invocation", "runlog", "record", "graph", "edit", "metrics", "pool"],
     ["config"],
     ["block", "connector", "fields", "message", "observe", "registry", "services"],
     ["cel", "http", "llm", "sql", "store"],

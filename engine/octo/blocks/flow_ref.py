@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from octo.block import Block, Finding
 from octo.config.model import Config
 from octo.errors import OctoError, did_you_mean
-from octo.fields import Bool, Name
+from octo.fields import Bool, FlowName
 from octo.message import Dropped, Message
 from octo.run import ChainFailed, Run, RunError
 
@@ -13,7 +13,7 @@ from octo.run import ChainFailed, Run, RunError
 class FlowRef(Block, type="flow-ref", group="integration"):
     """Call another flow with a copy of the message; its body and variables come back."""
 
-    flow: Name
+    flow: FlowName
     """The flow to call."""
 
     one_way: Bool = False

@@ -1,0 +1,114 @@
+"""Draw the flows of a config: blocks, branches, tools, connectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+import octo
+from octo import edit
+from octo.logline import printable
+from octo_cli import diagnostics, inputs, output
+from octo_cli.options import ConfigPath, Debug
+from octo_cli.session import Session
+
+if TYPE_CHECKING:
+    from octo.graph.picture import Picture
+    from octo.graph.tree import Line, Style
+
+GROUP = "Write"
+
+Format = Literal["tree", "mermaid", "html"]
+
+_BY_SUFFIX: Final[dict[str, Format]] = {".html": "html", ".htm": "html", ".mmd": "mermaid", ".mermaid": "mermaid"}
+_LOOKS: Final[dict[Style, dict[str, Any]]] = {
+    "title": {"bold": True, "underline": True},
+    "type": {"fg": "cyan"},
+    "name": {"bold": True},
+    "branch": {"fg": "blue"},
+    "tool": {"fg": "magenta"},
+    "default": {"fg": "yellow"},
+    "error": {"fg": "red"},
+    "link": {"fg": "green"},
+    "faint": {"dim": True},
+}
+
+
+def command(
+    context: typer.Context,
+    config: ConfigPath,
+    flow: Annotated[
+        str | None, typer.Option("--flow", metavar="NAME", help="Draw this flow only; default all of them")
+    ] = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="How to draw; default what the name of `--out` says, else `tree`"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="PATH", parser=inputs.path, help="File to write; default standard output"),
+    ] = None,
+    debug: Debug = False,
+) -> int:
+    """Draw the flows of a config: blocks, branches, tools, connectors.
+
+    `tree` is for the terminal, `mermaid` for documents, `html` is one page that needs no network.
+    """
+    from octo.graph.picture import draw
+
+    session: Session = context.obj
+    session.debug = debug
+    if out is not None:
+        output.check_target("--out", out)
+    loaded = octo.load(config, environ=session.environ)
+    session.mask = loaded.environment.mask
+    for warning in loaded.warnings:
+        diagnostics.warn(session, warning)
+    picture = draw(loaded, flow)
+    format_ = format_ or _by_name(out)
+    if out is None:
+        width = _width(session) if format_ == "tree" else None
+        output.put_lines(session, _lines(picture, format_, coloured=session.coloured(session.out), width=width))
+    else:
+        edit.replace(out, "".join(f"{line}\n" for line in _lines(picture, format_)).encode())
+    return 0
+
+
+def _by_name(out: Path | None) -> Format:
+    return _BY_SUFFIX.get(out.suffix.lower(), "tree") if out else "tree"
+
+
+def _width(session: Session) -> int | None:
+    """How long a line may be: the width of a terminal; in a pipe there is no limit."""
+    if not session.for_people(session.out):
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def _lines(picture: Picture, format_: Format, *, coloured: bool = False, width: int | None = None) -> list[str]:
+    match format_:
+        case "tree":
+            from octo.graph import tree
+
+            paint = _painted if coloured else _plain
+            return [paint(tree.cut(line, width)) for line in tree.lines(picture)]
+        case "mermaid":
+            from octo.graph import mermaid
+
+            return list(mermaid.lines(picture))
+        case "html":
+            from octo.graph import html
+
+            return html.page(picture).splitlines()
+
+
+def _plain(line: Line) -> str:
+    return "".join(printable(span.text) for span in line)
+
+
+def _painted(line: Line) -> str:
+    return "".join(typer.style(printable(span.text), **_LOOKS.get(span.style, {})) for span in line)

@@ -1,0 +1,88 @@
+"""The picture of a config as a Mermaid flowchart.
+
+Thick arrows are the way of a message along a chain. Thin ones lead into a branch, dotted ones into a tool, an error
+path or another flow; after a branch the message goes on behind its block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from octo.graph.picture import Lane, Picture, Role, Step, Stream, walk
+
+_WIDTH: Final = 60
+"""Longer texts are cut, since Mermaid sets each on one line."""
+_ARROWS: Final[Mapping[Role, str]] = {"branch": "-->", "default": "-->", "tool": "-.->", "error": "-.->"}
+_LOOKS: Final = (
+    "classDef flow stroke:#2563eb,stroke-width:2px",
+    "classDef tool stroke:#7c3aed",
+    "classDef error stroke:#dc2626",
+    "classDef connector stroke:#64748b,stroke-dasharray:4 3",
+)
+
+
+def lines(picture: Picture) -> Iterator[str]:
+    """The lines of the flowchart, ready to be put between Mermaid fences."""
+    names = _names(picture)
+    flows = {stream.name: names[stream.id] for stream in picture.flows}
+    connectors = {outlet.name: names[outlet.id] for outlet in picture.connectors}
+    yield "flowchart TD"
+    for stream in picture.flows:
+        yield from _stream(stream, names)
+    for outlet in picture.connectors:
+        yield f"  {names[outlet.id]}[({_quoted(outlet.name, outlet.type)})]:::connector"
+    for stream in picture.flows:
+        for step in walk((*stream.steps, *stream.error)):
+            yield from (f"  {names[step.id]} -. calls .-> {flows[name]}" for name in step.calls if name in flows)
+            yield from (f"  {names[step.id]} -.- {connectors[name]}" for name in step.uses if name in connectors)
+    yield from (f"  {look}" for look in _LOOKS)
+
+
+def _names(picture: Picture) -> dict[str, str]:
+    """What flows, blocks and connectors are called in the chart: short, and no word that means something to Mermaid."""
+    steps = [step for stream in picture.flows for step in walk((*stream.steps, *stream.error))]
+    names = {stream.id: f"f{number}" for number, stream in enumerate(picture.flows, start=1)}
+    names |= {outlet.id: f"c{number}" for number, outlet in enumerate(picture.connectors, start=1)}
+    return names | {step.id: f"b{number}" for number, step in enumerate(steps, start=1)}
+
+
+def _stream(stream: Stream, names: Mapping[str, str]) -> Iterator[str]:
+    start = names[stream.id]
+    yield f"  subgraph {start}s[{_quoted(stream.name)}]"
+    yield f"    {start}([{_quoted(stream.name)}]):::flow"
+    yield from _chain(start, "==>", stream.steps, "", names)
+    yield from _chain(start, f"-.->|{_quoted('on error')}|", stream.error, ":::error", names)
+    yield "  end"
+
+
+def _chain(before: str, arrow: str, steps: tuple[Step, ...], look: str, names: Mapping[str, str]) -> Iterator[str]:
+    """The blocks of a chain, the first one reached by an arrow of its own."""
+    for step in steps:
+        here = names[step.id]
+        text = _quoted(step.name, step.type) if step.name else _quoted(step.type)
+        yield f"    {here}{{{{{text}}}}}{look}" if step.lanes else f"    {here}[{text}]{look}"
+        yield f"    {before} {arrow} {here}"
+        for number, lane in enumerate(step.lanes, start=1):
+            yield from _lane(here, number, lane, names)
+        before, arrow = here, "==>"
+
+
+def _lane(block: str, number: int, lane: Lane, names: Mapping[str, str]) -> Iterator[str]:
+    arrow = f"{_ARROWS[lane.role]}|{_quoted(f'tool {lane.name}' if lane.role == 'tool' else lane.name)}|"
+    look = f":::{lane.role}" if lane.role in ("tool", "error") else ""
+    if not lane.steps:
+        yield f"    {block} {arrow} {block}n{number}(( )){look}"
+    yield from _chain(block, arrow, lane.steps, look, names)
+
+
+def _quoted(*rows: str) -> str:
+    """Text in quotes; what Mermaid or HTML reads as markup is written as character codes."""
+    return '"' + "<br/>".join(map(_escaped, rows)) + '"'
+
+
+def _escaped(row: str) -> str:
+    words = " ".join(row.split())
+    words = words if len(words) <= _WIDTH else words[: _WIDTH - 1] + "…"
+    return re.sub(r"[^\w .,!?()…-]", lambda match: f"#{ord(match[0])};", words) or "#32;"

@@ -1,0 +1,250 @@
+"""What there is to see of a config: flows, their blocks and branches, what they call and what they use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from octo.block import Block, Branch, Chain
+from octo.config.explain import plain
+from octo.config.model import Config, Flow
+from octo.connector import Connector
+from octo.errors import UsageError, did_you_mean
+from octo.fields import ConnectorName, FlowName, Model
+from octo.values import Json
+
+Role: TypeAlias = Literal["branch", "tool", "default", "error"]
+
+_ROLES: Final[Mapping[str, Role]] = {"tools": "tool", "default": "default", "else": "default", "error": "error"}
+"""What the chains under a key are for."""
+_SHORT: Final = 60
+"""JSON of this length stands on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting as it was given: text and expressions as they are, anything else as JSON."""
+
+    key: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """The setting on one line."""
+        return f"{self.key}: {' '.join(self.text.split())}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A block."""
+
+    id: str
+    """Unique in the picture; of letters, digits and dashes."""
+    type: str
+    name: str
+    """Its own name; empty when it has none."""
+    group: str
+    address: str
+    place: str
+    """Where it is written, `file:line:column`."""
+    settings: tuple[Setting, ...]
+    calls: tuple[str, ...]
+    """Names of flows."""
+    uses: tuple[str, ...]
+    """Names of connectors."""
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A chain inside a block."""
+
+    name: str
+    role: Role
+    settings: tuple[Setting, ...]
+    """Those of a branch that has some, such as the guard of a case or the description of a tool."""
+    steps: tuple[Step, ...]
+
+    @property
+    def about(self) -> str:
+        """What sets it apart, on one line."""
+        for setting in self.settings:
+            return " ".join(setting.text.split()) if setting.key == "description" else setting.line
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A flow."""
+
+    id: str
+    name: str
+    description: str
+    place: str
+    steps: tuple[Step, ...]
+    error: tuple[Step, ...]
+    called_by: tuple[str, ...]
+    """Names of flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """A connector."""
+
+    id: str
+    name: str
+    type: str
+    place: str
+    users: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A config, or one flow of it with the connectors that it uses. Holds no secret value."""
+
+    title: str
+    file: str
+    flows: tuple[Stream, ...]
+    connectors: tuple[Outlet, ...]
+
+
+def draw(config: Config, flow: str | None = None) -> Picture:
+    """The picture of a config, or of one flow. Raises UsageError for a flow that it has not."""
+    painter = _Painter(config)
+    flows = [painter.stream(index, given) for index, given in enumerate(config.flows)]
+    if flow is not None:
+        if config.flow(flow) is None:
+            names = [stream.name for stream in flows]
+            raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, names))
+        flows = [stream for stream in flows if stream.name == flow]
+    steps = [step for stream in flows for step in walk((*stream.steps, *stream.error))]
+    outlets = [painter.outlet(index, given, steps) for index, given in enumerate(config.connectors)]
+    if flow is not None:
+        outlets = [outlet for outlet in outlets if outlet.users]
+    file = str(config.origin.path)
+    return Picture(painter.mask(config.service.name or file), file, tuple(flows), tuple(outlets))
+
+
+def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """The steps and those inside them, in the order in which they are written."""
+    for step in steps:
+        yield step
+        for lane in step.lanes:
+            yield from walk(lane.steps)
+
+
+class _Painter:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.mask = config.environment.mask
+
+    def stream(self, index: int, flow: Flow) -> Stream:
+        callers = (other.title for other in self.config.flows if flow.name in set(_calls_of(other)))
+        return Stream(
+            id=f"flow-{index}",
+            name=self.mask(flow.title),
+            description=self.mask(flow.description or ""),
+            place=self._place(("flows", index)),
+            steps=self._steps(flow.process),
+            error=self._steps(flow.error or ()),
+            called_by=tuple(map(self.mask, callers)),
+        )
+
+    def outlet(self, index: int, connector: Connector, steps: list[Step]) -> Outlet:
+        name = self.mask(connector.instance)
+        return Outlet(
+            id=f"connector-{index}",
+            name=name,
+            type=connector.type,
+            place=self._place(("connectors", index)),
+            users=tuple(step for step in steps if name in step.uses),
+        )
+
+    def _steps(self, chain: Chain) -> tuple[Step, ...]:
+        return tuple(map(self._step, chain))
+
+    def _step(self, block: Block) -> Step:
+        branches = list(block.branches())
+        return Step(
+            id="-".join(map(str, block.place.path)),
+            type=block.type,
+            name=self.mask(block.place.name),
+            group=block.group,
+            address=self.mask(block.address),
+            place=self._place(block.place.path),
+            settings=self._settings(block, frozenset(str(branch.path[0]) for branch in branches)),
+            calls=tuple(map(self.mask, _names(block, FlowName))),
+            uses=tuple(map(self.mask, _names(block, ConnectorName))),
+            lanes=tuple(self._lane(block, branch) for branch in branches),
+        )
+
+    def _lane(self, block: Block, branch: Branch) -> Lane:
+        owner = _value_at(block, branch.path[:-1])
+        given = self._settings(owner, frozenset({"name", "process"})) if owner is not block else ()
+        role = _ROLES.get(str(branch.path[0]), "branch")
+        return Lane(self.mask(branch.name), role, given, self._steps(branch.chain))
+
+    def _settings(self, model: Model, without: frozenset[str] = frozenset()) -> tuple[Setting, ...]:
+        """The settings that were given and are not shown in another way."""
+        found = []
+        for key, name in model.yaml_keys().items():
+            value = getattr(model, name)
+            if name not in model.model_fields_set or key in without or isinstance(value, (ConnectorName, FlowName)):
+                continue
+            found.append(Setting(key, self.mask(_text(plain(value)))))
+        return tuple(found)
+
+    def _place(self, path: tuple[str | int, ...]) -> str:
+        return str(self.config.origin.locate(path))
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    line = json.dumps(value, ensure_ascii=False)
+    return line if len(line) <= _SHORT else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _calls_of(flow: Flow) -> Iterator[str]:
+    for chain in (flow.process, flow.error or ()):
+        yield from _calls_in(chain)
+
+
+def _calls_in(chain: Chain) -> Iterator[str]:
+    for block in chain:
+        yield from _names(block, FlowName)
+        for branch in block.branches():
+            yield from _calls_in(branch.chain)
+
+
+def _names(model: Model, kind: type[str]) -> list[str]:
+    """The names of a kind in the settings of a model, those of inner blocks left out; each once."""
+    return list(dict.fromkeys(_found(model, kind)))
+
+
+def _found(value: object, kind: type[str]) -> Iterator[str]:
+    match value:
+        case str() if isinstance(value, kind):
+            yield str(value)
+        case Model():
+            for name in type(value).model_fields:
+                inner = getattr(value, name)
+                if not isinstance(inner, Block):
+                    yield from _found(inner, kind)
+        case tuple() | list():
+            for item in value:
+                if not isinstance(item, Block):
+                    yield from _found(item, kind)
+        case dict():
+            for item in value.values():
+                yield from _found(item, kind)
+
+
+def _value_at(model: Model, path: tuple[str | int, ...]) -> Any:
+    """The value at a path of YAML keys below a model."""
+    value: Any = model
+    for step in path:
+        value = getattr(value, value.yaml_keys()[step]) if isinstance(value, Model) else value[step]
+    return value
