@@ -17,9 +17,8 @@ from typer.core import TyperGroup
 
 from octo.errors import ConfigError, ConnectorError, OctoError, StoreError, UsageError
 from octo_cli import diagnostics, logs, options
-from octo_cli.output import OutputClosed
 from octo_cli.session import Session
-from octo_cli.startup import INTERRUPTED
+from octo_cli.startup import INTERRUPTED, NotWritten, ReaderGone
 
 GROUPS: Final = ("Write", "Run", "Test", "Look", "Keep", "")
 """The headings of the help, in order; each command says under which one it stands."""
@@ -33,19 +32,24 @@ _HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 def main(args: Sequence[str], *, environ: Mapping[str, str]) -> int:
     """Run one command line; the exit status.
 
-    0 is done, 1 means that the flow ran and failed, 2 that nothing could be started, 130 interrupted.
+    0 is done, 1 means that the flow ran and failed, 2 that nothing could be started, 130 interrupted. A reader that
+    goes away before the end has seen enough: that is no failure.
     """
     session = Session(environ, tuple(args))
     try:
         logs.check_level(session)
         status = octo_command().main(list(args), prog_name="octo", standalone_mode=False, obj=session)
+        session.out.flush()  # what a flow's own Python may have printed
     except _AT_START as error:
         diagnostics.show(session, error)
         return 2
     except OctoError as error:
         diagnostics.show(session, error)
         return 1
-    except (OutputClosed, BrokenPipeError):
+    except ReaderGone:
+        return 0
+    except NotWritten as error:
+        diagnostics.show(session, OctoError(str(error)))
         return 1
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1

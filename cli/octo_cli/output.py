@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +10,7 @@ from octo.errors import OctoError, UsageError
 from octo.logline import printable
 from octo.values import Json, Ordered, dumps, masked
 from octo_cli.session import Session
-
-
-class OutputClosed(Exception):
-    """The reader of standard output has gone away."""
+from octo_cli.startup import writing
 
 
 def document(session: Session, parts: Mapping[str, Json], *, json: bool = False) -> None:
@@ -35,7 +31,7 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
     from rich.highlighter import JSONHighlighter
     from rich.text import Text
 
-    with _writing():
+    with writing():
         Console(file=session.out, color_system="standard").print(JSONHighlighter()(Text(words)), soft_wrap=True)
 
 
@@ -104,20 +100,9 @@ def lines(session: Session) -> Mapping[str, Callable[[str], None]]:
 
 
 def _put(session: Session, words: str) -> None:
-    with _writing():
+    with writing():
         session.out.write(words + "\n")
         session.out.flush()
-
-
-@contextmanager
-def _writing() -> Iterator[None]:
-    """Turns a standard output that takes nothing into an end of the command."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise OutputClosed from error
-    except OSError as error:
-        raise OctoError(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
 
 
 def _laid_out(value: Json, indent: str) -> str:

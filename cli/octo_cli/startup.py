@@ -4,15 +4,63 @@ import codecs
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from io import TextIOWrapper
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper, UnsupportedOperation
 from typing import Final, NoReturn, TextIO
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C or SIGTERM."""
 
 _PLUGIN_SCAN: Final = "PYDANTIC_DISABLE_PLUGINS"
+
+
+class NotWritten(OSError):
+    """Standard output does not take what is written to it."""
+
+
+class ReaderGone(NotWritten):
+    """Who read standard output has gone away."""
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Tells the faults of standard output from those of other files."""
+    try:
+        yield
+    except NotWritten:
+        raise
+    except BrokenPipeError as error:
+        raise ReaderGone("the reader of standard output has gone away") from error
+    except UnsupportedOperation as error:
+        raise NotWritten("cannot write standard output: it is closed") from error
+    except OSError as error:
+        raise NotWritten(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
+
+
+class StandardOutput(TextIOWrapper):
+    """Standard output, whoever writes to it: the faults are NotWritten."""
+
+    def write(self, text: str) -> int:
+        with writing():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with writing():
+            super().flush()
+
+
+class StandardError(TextIOWrapper):
+    """Standard error. That nobody can read it is no reason to fail."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
 
 
 def run(args: Sequence[str]) -> int:
@@ -22,12 +70,15 @@ def run(args: Sequence[str]) -> int:
     the installed packages for plug-ins. Streams speak UTF-8 whatever the locale says.
     """
     environ = {_utf8(name): _utf8(value) for name, value in os.environ.items()}
-    sys.stdout, sys.stderr = _speaking_utf8(sys.stdout), _speaking_utf8(sys.stderr)
+    sys.stdout = _speaking_utf8(sys.stdout, StandardOutput)
+    sys.stderr = _speaking_utf8(sys.stderr, StandardError)
     if args in (["version"], ["--version"]):
         import octo
 
-        sys.stdout.write(f"octo {octo.__version__}\n")
-        return 0
+        with suppress(NotWritten):  # told when it fails again
+            sys.stdout.write(f"octo {octo.__version__}\n")
+            sys.stdout.flush()
+            return 0
     gc.disable()
     os.environ.setdefault(_PLUGIN_SCAN, "__all__")
     from octo_cli.main import main
@@ -35,13 +86,20 @@ def run(args: Sequence[str]) -> int:
     return main([_utf8(arg) for arg in args], environ=environ)
 
 
-def _speaking_utf8(stream: TextIO | None) -> TextIO:
-    if stream is None:  # closed by whoever started the process
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  (open until the end; no pathlib yet)
-    if isinstance(stream, TextIOWrapper):
-        codecs.register_error("octo", _legible)
-        stream.reconfigure(encoding="utf-8", errors="octo", newline="\n")
-    return stream
+def _speaking_utf8(stream: TextIO | None, kind: type[TextIOWrapper]) -> TextIO:
+    codecs.register_error("octo", _legible)
+    if stream is None:  # closed by whoever started the process: what can only be read refuses what is written
+        return kind(open(os.devnull, "rb"), encoding="utf-8")  # noqa: PTH123  (open until the end)
+    if not isinstance(stream, TextIOWrapper):
+        return stream
+    return kind(
+        stream.buffer,
+        encoding="utf-8",
+        errors="octo",
+        newline="\n",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def _legible(error: UnicodeError) -> tuple[bytes, int]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from octo.errors import OctoError
 from octo_cli import output
 from octo_cli.session import Session
+from octo_cli.startup import NotWritten, ReaderGone
 
 
 class Terminal(io.StringIO):
@@ -69,7 +69,7 @@ def test_secrets_are_hidden_in_texts_keys_and_numbers() -> None:
 
 
 def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
-    with pytest.raises(output.OutputClosed):
+    with pytest.raises(ReaderGone):
         printed(Full(BrokenPipeError()), {})
-    with pytest.raises(OctoError, match=r"^cannot write standard output: no space left on device$"):
+    with pytest.raises(NotWritten, match=r"^cannot write standard output: no space left on device$"):
         printed(Full(OSError(errno.ENOSPC, "No space left on device")), {})
