@@ -16,24 +16,36 @@ _RECOVERY: Final = "`handle-errors` or the flow's `error:` chain can recover fro
 
 
 def show(session: Session, error: OctoError) -> None:
-    """Show the error that ends the command."""
+    """Show the error that ends the command, after the warnings that were found beside it."""
     if session.debug:
         _traceback(session, error)
-    if not session.for_people(session.err):
-        _records(session, error)
+    found = error.problems if isinstance(error, ConfigError) else (_problem(error),)
+    if session.for_people(session.err):
+        shown = [_for_people(session, problem, _address(error)) for problem in found if _is_told(session, problem)]
+        session.tell("\n\n".join(shown))
         return
-    problems = error.problems if isinstance(error, ConfigError) else (_problem(error),)
-    shown = [_for_people(session, problem, _address(error)) for problem in problems]
-    session.tell("\n\n".join(shown))
+    faults = [problem for problem in found if problem.severity == "error"]
+    for problem in found:
+        if problem.severity == "warning":
+            warn(session, problem)
+        elif len(faults) > 1:
+            told = {"error": problem.message, **_position(problem), "hint": problem.hint}
+            logs.write(session, "error", "config problem", told)
+    text = "\n".join(map(str, faults)) if isinstance(error, ConfigError) else error.message
+    first = faults[0]
+    _stopping_record(session, text, {**_position(first), "address": _address(error), "hint": first.hint})
 
 
 def warn(session: Session, problem: Problem) -> None:
     """Show a problem that ends nothing."""
-    if session.for_people(session.err):
-        if rank("warn") >= logs.threshold(session):
-            session.tell(_for_people(session, problem))
-    else:
+    if not session.for_people(session.err):
         logs.write(session, "warn", problem.message, {**_position(problem), "hint": problem.hint})
+    elif _is_told(session, problem):
+        session.tell(_for_people(session, problem))
+
+
+def _is_told(session: Session, problem: Problem) -> bool:
+    return problem.severity == "error" or rank("warn") >= logs.threshold(session)
 
 
 def point(session: Session, error: ExpressionError) -> None:
@@ -140,15 +152,6 @@ def _safe(session: Session, text: str) -> str:
 
 
 # ---------------------------------------------------------------- records
-
-
-def _records(session: Session, error: OctoError) -> None:
-    if isinstance(error, ConfigError) and len(error.problems) > 1:
-        for problem in error.problems:
-            told = {"error": problem.message, **_position(problem), "hint": problem.hint}
-            logs.write(session, "error", "config problem", told)
-    problem = error.problems[0] if isinstance(error, ConfigError) else _problem(error)
-    _stopping_record(session, error.message, {**_position(problem), "address": _address(error), "hint": problem.hint})
 
 
 def _stopping_record(session: Session, text: str, fields: dict[str, str | int | None]) -> None:

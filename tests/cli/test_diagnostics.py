@@ -95,12 +95,48 @@ def test_the_traceback_is_shown_under_debug_only() -> None:
     assert record.endswith(' level=ERROR msg="cli stopped with error" error="wrong ***"\n')
 
 
+def records(error: OctoError, **environ: str) -> str:
+    stream = io.StringIO()
+    diagnostics.show(Session(environ, err=stream), error)
+    return re.sub(r"time=\S+ ", "", stream.getvalue())
+
+
+ODD = Problem("odd", Location("f.yaml", 1, 2), hint="look", severity="warning")
+WRONG = Problem("wrong", Location("f.yaml", 3, 4), hint="do")
+WORSE = Problem("worse", Location("f.yaml", 5, 6))
+
+
+def test_records_have_the_level_of_their_problem_and_the_last_one_is_about_the_first_error() -> None:
+    warning = 'level=WARN msg="odd" file=f.yaml line=1 column=2 hint="look"\n'
+
+    assert records(ConfigError([ODD, WRONG])) == (
+        f'{warning}level=ERROR msg="cli stopped with error" error="f.yaml:3:4: wrong" '
+        'file=f.yaml line=3 column=4 hint="do"\n'
+    )
+    assert records(ConfigError([ODD, WRONG, WORSE])) == (
+        f"{warning}"
+        'level=ERROR msg="config problem" error="wrong" file=f.yaml line=3 column=4 hint="do"\n'
+        'level=ERROR msg="config problem" error="worse" file=f.yaml line=5 column=6\n'
+        'level=ERROR msg="cli stopped with error" error="f.yaml:3:4: wrong\\nf.yaml:5:6: worse" '
+        'file=f.yaml line=3 column=4 hint="do"\n'
+    )
+
+
+def test_the_log_level_hides_the_warnings_beside_an_error() -> None:
+    assert for_people(ConfigError([ODD, WRONG])) == (
+        "warning: f.yaml:1:2: odd\nhint: look\n\nerror: f.yaml:3:4: wrong\nhint: do\n"
+    )
+    assert for_people(ConfigError([ODD, WRONG]), LOG_LEVEL="error") == "error: f.yaml:3:4: wrong\nhint: do\n"
+    assert records(ConfigError([ODD, WORSE]), LOG_LEVEL="error") == (
+        'level=ERROR msg="cli stopped with error" error="f.yaml:5:6: worse" file=f.yaml line=5 column=6\n'
+    )
+
+
 def test_a_warning_is_a_record_that_the_log_level_can_hide() -> None:
-    warning = Problem("odd", Location("f.yaml", 1, 2), hint="look", severity="warning")
     shown = {}
     for level in ("warn", "error"):
         stream = io.StringIO()
-        diagnostics.warn(Session({"LOG_LEVEL": level}, err=stream), warning)
+        diagnostics.warn(Session({"LOG_LEVEL": level}, err=stream), ODD)
         shown[level] = re.sub(r"time=\S+ ", "", stream.getvalue())
 
     assert shown == {"warn": 'level=WARN msg="odd" file=f.yaml line=1 column=2 hint="look"\n', "error": ""}
