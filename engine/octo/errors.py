@@ -162,12 +162,12 @@ class UsageError(OctoError):
     """A command line that cannot be carried out."""
 
 
-def near(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant, or None."""
+def near(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known name that was probably meant, or None. `cutoff` says how alike they must be, up to 1."""
     from difflib import get_close_matches
 
     names = {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    matches = get_close_matches(name.lower(), names, n=1, cutoff=cutoff)
     return names[matches[0]] if matches else None
 
 
@@ -179,8 +179,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
         return f"did you mean `{match}`?"
     if not candidates:
         return None
-    shown = ", ".join(f"`{candidate}`" for candidate in candidates[:12])
-    return f"known names: {shown}{', …' if len(candidates) > 12 else ''}"
+    shown = ", ".join(f"`{candidate}`" for candidate in candidates[:60])
+    return f"known names: {shown}{', …' if len(candidates) > 60 else ''}"
 
 
 def missing_extra(package: str, extra: str) -> str | None:

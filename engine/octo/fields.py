@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Generic, NoReturn, Protocol, get_args, get_origin
 
@@ -17,7 +18,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, Val
 from typing_extensions import TypeVar
 
 from octo import cel
-from octo.errors import ExpressionError, OctoError, Problem, near
+from octo.errors import ExpressionError, OctoError, Problem, did_you_mean, near
 from octo.values import Json, kind_of
 
 MESSAGE_NAMES: Final = frozenset({"body", "vars", "eventID", "correlationID", "env", "now"})
@@ -48,6 +49,8 @@ class LoadContext(Protocol):
     """The directory below which resources lie."""
     processors: Mapping[str, Mapping[str, Json]]
     """The named reusable blocks, as written."""
+    connectors: Mapping[str, str]
+    """The types of the declared connectors, by their names."""
     shared: dict[object, Any]
     """What validators keep for the rest of this load; each owner has its key."""
 
@@ -67,9 +70,12 @@ class LoadContext(Protocol):
         """Read a text template below the root; raises OctoError, or ConfigError with the faults of its text."""
 
 
-def refusal(message: str, hint: str | None = None, *, at: str = "value") -> PydanticCustomError:
-    """A problem at the value (or, with `at="key"`, at the key) that is being validated."""
-    return PydanticCustomError("refused", "{message}", {"message": message, "hint": hint, "at": at})
+def refusal(message: str, hint: str | None = None, *, at: str = "value", named: bool = False) -> PydanticCustomError:
+    """A problem at the value (or, with `at="key"`, at the key) that is being validated.
+
+    One that is `named` shows the name of the key as well as the place.
+    """
+    return PydanticCustomError("refused", "{message}", {"message": message, "hint": hint, "at": at, "named": named})
 
 
 ECHO: Final = PydanticCustomError("echo", "follows from another problem")
@@ -105,7 +111,7 @@ class Refusals:
 def stray(data: Mapping[str, Json], words: Sequence[str]) -> PydanticCustomError | None:
     """The problem of a mapping that lacks a word which stands, misspelt or too deep, somewhere in it."""
     for key, value in data.items():
-        if match := near(key, words):
+        if key not in words and (match := near(key, words)):
             return refusal(f'unknown field "{key}"', f"did you mean `{match}`?", at=f"key:{key}")
         for word in words:
             if isinstance(value, dict) and isinstance(value.get(word), str):
@@ -151,10 +157,11 @@ class Model(BaseModel):
     def _given(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
+        known = cls.yaml_keys().keys() - cls.null_keys
         given = {
             key: value
             for key, value in data.items()
-            if (value is not None or key in cls.null_keys) and not key.startswith("x-")
+            if not (value is None and key in known) and not key.startswith("x-")
         }
         for spelling, key in cls.spellings.items():
             if spelling in given:
@@ -164,6 +171,7 @@ class Model(BaseModel):
         return given
 
     @classmethod
+    @cache
     def yaml_keys(cls) -> dict[str, str]:
         """The YAML keys, each with the name of its attribute."""
         return {field.alias or name: name for name, field in cls.model_fields.items()}
@@ -202,7 +210,7 @@ def _typed(expected: str, accepts: Callable[[Any], bool]) -> Callable[[Any, Vali
         if isinstance(value, EnvText):
             natural = info.context.natural(value) if info.context else str(value)
             if not accepts(natural):
-                raise refusal(f"expected {expected}, found the value of `${{{value.name}}}`, which is none")
+                raise refusal(f"expected {expected}, found the value of `${{{value.name}}}`, which is none", named=True)
             return natural
         if accepts(value):
             return value
@@ -214,7 +222,7 @@ def _typed(expected: str, accepts: Callable[[Any], bool]) -> Callable[[Any, Vali
 
 
 def _bare_hint(text: str, accepts: Callable[[Any], bool]) -> str | None:
-    if text.lower() in {"yes", "no", "on", "off"}:
+    if text.lower() in {"yes", "no", "on", "off"} and accepts(True):
         return f"write `{'true' if text.lower() in {'yes', 'on'} else 'false'}`; only `true` and `false` are booleans"
     try:
         bare = json.loads(text)
@@ -377,6 +385,8 @@ class Duration:
         def read(value: Any) -> Duration:
             if isinstance(value, Duration):
                 return value
+            if isinstance(value, (int, float)) and value != 0:
+                raise refusal(f"expected a duration, found {kind_of(value)}", f"add a unit, for example `{value}s`")
             text = "0" if value == 0 and type(value) is int else _text(value)
             try:
                 return Duration(text)
@@ -427,13 +437,39 @@ class ConnectorName(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
-        def read(value: Any) -> ConnectorName:
-            text = _text(value).strip()
-            if not text:
+        def read(value: Any, info: core_schema.ValidationInfo) -> ConnectorName:
+            name = cls(_text(value).strip())
+            if not name:
                 raise refusal("expected the name of a connector, found blank text")
-            return cls(text)
+            if info.context is not None:
+                name._must_fit(info.context)
+            return name
 
-        return core_schema.no_info_plain_validator_function(read)
+        return core_schema.with_info_plain_validator_function(read)
+
+    def _must_fit(self, context: LoadContext) -> None:
+        """The connector must be configured, and be what the field needs."""
+        known = context.connectors
+        type_name = known.get(self)
+        if type_name is None:
+            hint = did_you_mean(self, known) or "declare it under `connectors`"
+            raise refusal(f'connector "{self}" is not configured', hint)
+        if self._fits(type_name, context):
+            return
+        fitting = [other for other, other_type in known.items() if self._fits(other_type, context)]
+        kind = self.type or self.category
+        wanted = f"type `{kind}`" if self.type else f"an `{kind}-…` type"
+        raise refusal(
+            f'connector "{self}" is a `{type_name}`, which is no {kind} connector',
+            did_you_mean(self, fitting) or f"declare a connector of {wanted}",
+        )
+
+    def _fits(self, type_name: str, context: LoadContext) -> bool:
+        try:
+            connector = context.connector(type_name)
+        except OctoError:
+            return True  # an unknown type is reported where it stands
+        return self.category in ("", connector.category) and self.type in ("", connector.type)
 
 
 class LlmName(ConnectorName):

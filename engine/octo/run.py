@@ -26,6 +26,10 @@ DEPTH_LIMIT: Final = 64
 """How deep flows may call each other."""
 
 
+BREATH: Final = 0.02
+"""Seconds after which blocks that never wait let others have a turn: signals, time limits, other messages."""
+
+
 class RunError(OctoError):
     """Something that a block asked of the run failed."""
 
@@ -75,6 +79,7 @@ class Run:
         when one failed; the message then is as the failed block left it.
         """
         watched = self._entered or self._left or self._stage
+        runtime = self.runtime
         for block in blocks:
             if message.stopped:
                 break
@@ -85,10 +90,12 @@ class Run:
                     block.place.label,
                     error,
                     address=block.place.address,
-                    location=self.runtime.config.origin.locate(block.place.path),
+                    location=runtime.config.origin.locate(block.place.path),
                 ) from error
             if result is not message:
                 message.adopt(result)
+            if perf_counter() - runtime.breathed > BREATH:
+                await runtime.breathe()
         return message
 
     async def _watch(self, block: Block, message: Message) -> Message:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from octo.errors import OctoError
 
@@ -15,6 +15,9 @@ Json: TypeAlias = Any
 """A decoded JSON value: None, bool, float (or int), str, list, dict with text keys."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+NESTING: Final = 200
+"""How deep a JSON document may be nested."""
+
 _HUGE = re.compile(r"\d{300}|\d[eE]\+?\d{3}")
 """What a number looks like that may be too large for a double."""
 _EXACT = 2**53
@@ -37,10 +40,26 @@ def parse(text: str | bytes) -> Json:
     try:
         value = _decoder.decode(text)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(f"nested more than {NESTING} levels deep") from None
     if _HUGE.search(text):
         _refuse_infinity(value)
+    if text.count("[") + text.count("{") > NESTING:
+        _refuse_depth(value)
     return clean(value) if "\\u" in text or _SURROGATE.search(text) else value
+
+
+def _refuse_depth(value: Json) -> None:
+    level = [value]
+    for _ in range(NESTING + 1):
+        level = [
+            child
+            for item in level
+            if type(item) is dict or type(item) is list
+            for child in (item.values() if type(item) is dict else item)
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested more than {NESTING} levels deep")
 
 
 def _refuse_infinity(value: Json) -> None:

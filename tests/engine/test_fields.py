@@ -55,7 +55,7 @@ def test_a_variable_that_is_no_number_is_refused_in_a_number_field_without_showi
         config(TYPED.format(default=f"'{text}'"))
 
     (problem,) = caught.value.problems
-    assert problem.message == "expected a whole number, found the value of `${K}`, which is none"
+    assert problem.message == "`workers`: expected a whole number, found the value of `${K}`, which is none"
     assert problem.location is not None
     assert problem.location[1:] == (7, 14)
 

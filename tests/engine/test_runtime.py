@@ -289,3 +289,35 @@ async def test_every_number_of_a_body_is_a_double():
         body = (await octo.invoke("main", {"n": 3})).body
 
     assert repr(body) == "[1.5, {'n': 3.0}]"
+
+
+LOOP = """
+  flows:
+    - name: main
+      process:
+        - type: foreach
+          items: body
+          body: { process: [ { type: set-variable, settings: { name: last, value: vars.item } } ] }
+"""
+
+
+async def test_blocks_that_never_wait_let_time_limits_through():
+    async with runtime(LOOP) as octo:
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await octo.invoke("main", [1.0] * 3_000_000)
+
+        assert asyncio.get_running_loop().time() - started < 2
+
+
+async def test_blocks_that_never_wait_let_other_messages_through():
+    async with runtime(LOOP) as octo:
+        long = asyncio.create_task(octo.invoke("main", [1.0] * 3_000_000))
+        await asyncio.sleep(0)
+        await octo.invoke("main", [1.0])
+
+        assert not long.done()
+        long.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await long

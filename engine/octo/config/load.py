@@ -15,7 +15,7 @@ from octo.config.environment import Environment
 from octo.config.model import Config, Origin
 from octo.config.problems import Describer
 from octo.config.templates import Templates
-from octo.errors import ConfigError, Location, Problem
+from octo.errors import ConfigError, Location, OctoError, Problem
 from octo.values import Json
 
 Rewrite: TypeAlias = Callable[[dict[str, Json]], tuple[dict[str, Json], list[Problem]]]
@@ -25,19 +25,42 @@ Rewrite: TypeAlias = Callable[[dict[str, Json]], tuple[dict[str, Json], list[Pro
 class _Context:
     """What validation may ask of this load."""
 
-    block = staticmethod(registry.block)
-    connector = staticmethod(registry.connector)
     natural = staticmethod(environment.natural)
 
     def __init__(self, root: Path, data: Mapping[str, Json]) -> None:
         self.root = root
         self.shared: dict[object, Any] = {}
+        self._types: dict[object, type[Any] | OctoError] = {}
         self.templates = Templates(root)
         self.processors: Mapping[str, Mapping[str, Json]] = {
             str(entry["name"]): entry
             for entry in data.get("processors") or ()
             if isinstance(entry, dict) and entry.get("name")
         }
+        self.connectors: Mapping[str, str] = {
+            str(entry["name"]): str(entry.get("type"))
+            for entry in data.get("connectors") or ()
+            if isinstance(entry, dict) and entry.get("name")
+        }
+
+    def block(self, type: str) -> type[Any]:
+        return self._remembered(registry.block, type)
+
+    def connector(self, type: str) -> type[Any]:
+        return self._remembered(registry.connector, type)
+
+    def _remembered(self, find: Callable[[str], type[Any]], type_name: str) -> type[Any]:
+        """What a type name leads to; looking for one that leads nowhere takes long."""
+        key = (find, type_name)
+        if key not in self._types:
+            try:
+                self._types[key] = find(type_name)
+            except OctoError as error:
+                self._types[key] = error
+        found = self._types[key]
+        if isinstance(found, OctoError):
+            raise found
+        return found
 
     def read(self, resource: str) -> str:
         return resources.read_text(self.root, resource)

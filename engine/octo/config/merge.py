@@ -109,6 +109,10 @@ def merge(documents: Sequence[Document]) -> tuple[Merged, list[Problem]]:
         for key, value in document.data.items():
             if value is not None:
                 merging.add(document, key, value)
+    for document in documents:
+        for key in document.data:
+            if key not in merging.data:  # without a value in any document
+                merging.put(document, (key,), None)
     return Merged(merging.data, tuple(documents), merging.origins), merging.problems
 
 

@@ -31,6 +31,12 @@ UNKNOWN: Final = 'unknown field "{}"'
 """What is said of a key that nobody reads."""
 
 
+_HINTS: Final = {
+    "a list": "in a list, each entry stands after `- `",
+    "a mapping": "a mapping has a `key: value` on each line",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """A mapping of the config and the model that reads it."""
@@ -161,8 +167,8 @@ class Describer:
                 return self.at(path, f"`{path[-1]}` needs at least {_count(context['min_length'])}")
         expected = _SHAPES.get(details["type"])
         if expected is not None:
-            hint = "write `{process: [...]}`" if context.get("class_name") == "SubFlow" else None
-            return self.at(path, f"expected {expected}, found {kind_of(details['input'])}", hint)
+            hint = "write `{process: [...]}`" if context.get("class_name") == "SubFlow" else _HINTS.get(expected)
+            return self.at(path, _named(path, f"expected {expected}, found {kind_of(details['input'])}"), hint)
         message = details["msg"]
         return self.at(path, message[0].lower() + message[1:])
 
@@ -170,7 +176,7 @@ class Describer:
         at: str = context["at"]
         message, hint = context["message"], context["hint"]
         if at == "value":
-            return self.at(path, message, hint)
+            return self.at(path, _named(path, message) if context.get("named") else message, hint)
         if at == "key":
             return self.at(path, message, hint, key=True)
         keys = at.removeprefix("key:").split("/")
@@ -185,7 +191,7 @@ class Describer:
         known = set(owner.keys)
         settings = owner.node.get("settings")
         written = [*owner.node, *(settings if isinstance(settings, dict) else ())]
-        return any(near(name, owner.keys) == key for name in written if name not in known)
+        return any(near(name, owner.keys) in (key, "settings") for name in written if name not in known)
 
     def _missing(self, path: Path) -> Problem:
         levels = self._levels(path[:-1])
@@ -222,7 +228,7 @@ class Describer:
             if close and (match := near(key, owner.keys)):
                 return f"did you mean `{match}`?"
             for names, where in around:
-                match = near(key, names) if close else (key if key in names else None)
+                match = near(key, names, cutoff=0.9) if close else (key if key in names else None)
                 if match is not None:
                     return f"`{match}` belongs {where}"
         return did_you_mean(key, owner.keys)
@@ -316,6 +322,12 @@ def _classes(annotation: Any) -> Iterator[type]:
             yield from _classes(argument)
     elif origin is dict:
         yield from _classes(get_args(annotation)[1])
+
+
+def _named(path: Path, message: str) -> str:
+    """What was expected, with the key where it was."""
+    key = next((step for step in reversed(path) if isinstance(step, str)), None)
+    return f"`{key}`: {message}" if key else message
 
 
 def _counts_faulty_items(details: ErrorDetails) -> bool:

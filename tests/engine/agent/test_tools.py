@@ -74,7 +74,7 @@ async def test_deeply_nested_arguments_do_no_harm(depth):
     (told, is_error), _ = await result(echo(), '{"a":' * depth + "1" + "}" * depth)
 
     assert is_error
-    assert told.startswith("invalid arguments: ") and told.endswith("nested too deeply")
+    assert told.startswith("invalid arguments: ") and told.endswith("nested more than 200 levels deep")
 
 
 HALL = "inputSchema: {type: object, required: [hall], properties: {hall: {type: string}, n: {type: integer}}}"

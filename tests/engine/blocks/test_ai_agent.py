@@ -80,7 +80,7 @@ def test_the_least_that_an_agent_needs():
         ),
         pytest.param(
             GOOD.replace("connector: m", "connector: n"),
-            ['ai-agent: connector "n" is not configured'],
+            ['connector "n" is not configured'],
             id="unknown connector",
         ),
         pytest.param(

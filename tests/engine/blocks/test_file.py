@@ -155,7 +155,7 @@ async def test_what_cannot_be_done_fails_the_block(run_flow, tmp_path, block, te
     [
         (read("path: body, encoding: hex"), "expected `text` or `base64`, found `hex`"),
         (read("encoding: text"), "file-read requires `path`"),
-        ("{ type: file-write, connector: fles, path: body }", 'file-write: connector "fles" is not configured'),
+        ("{ type: file-write, connector: fles, path: body }", 'connector "fles" is not configured'),
     ],
     ids=["encoding", "path", "connector"],
 )

@@ -292,12 +292,12 @@ async def test_a_header_that_the_message_spoils_is_never_sent(run_flow):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"connector": "apu"}, 'rest: connector "apu" is not configured'),
+        ({"connector": "apu"}, 'connector "apu" is not configured'),
         ({"method": "G T"}, "expected an HTTP method, found `G T`"),
         ({"path": "/100%"}, "expected a path, found `/100%`: it holds the bad escape `%`"),
         ({"headers": {"a b": "1"}}, "`a b` is not the name of an HTTP header"),
         ({"query": {"a": 1}}, "expected an expression, found a number"),
-        ({"query": "{}"}, "expected a mapping, found text"),
+        ({"query": "{}"}, "`query`: expected a mapping, found text"),
         ({"bodyType": "form"}, "expected `raw` or `multipart`, found `form`"),
         ({"bodyType": "multipart"}, "`bodyType: multipart` requires `body`"),
         ({"type": "rest-dynamic"}, "rest-dynamic requires `method`"),
@@ -326,7 +326,7 @@ def test_the_connector_must_be_an_http_client():
         """)
 
     (problem,) = caught.value.problems
-    assert problem.message == 'rest: connector "model" is a `llm-scripted`, which is no http-client connector'
+    assert problem.message == 'connector "model" is a `llm-scripted`, which is no http-client connector'
     assert problem.hint == "declare a connector of type `http-client`"
 
 

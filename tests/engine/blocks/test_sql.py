@@ -181,7 +181,7 @@ async def test_servers_are_used_by_many_messages_at_once(request, server, places
     [
         ("query: ' '", "expected SQL, found blank text"),
         ('query: "a\\0b"', "the SQL holds a NUL character"),
-        ("query: SELECT ?, args: body.x", "expected a list, found text"),
+        ("query: SELECT ?, args: body.x", "`args`: expected a list, found text"),
         ("args: []", "sql requires `query`"),
     ],
     ids=["blank", "NUL", "args", "missing"],
@@ -202,7 +202,7 @@ def test_the_connector_must_be_a_database():
         config(text)
 
     (problem,) = caught.value.problems
-    assert problem.message == 'sql: connector "model" is a `llm-scripted`, which is no database connector'
+    assert problem.message == 'connector "model" is a `llm-scripted`, which is no database connector'
 
 
 @pytest.mark.parametrize(

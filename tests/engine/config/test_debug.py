@@ -68,7 +68,7 @@ def test_every_section_may_be_left_out(text: str, tmp_path: Path) -> None:
             ],
         ),
         ("breakAt: 4\n", ['(1, 10) expected text, found a number | put it in quotes: "4"']),
-        ("spies: a.b\n", ["(1, 8) expected a list, found text"]),
+        ("spies: a.b\n", ["(1, 8) `spies`: expected a list, found text | in a list, each entry stands after `- `"]),
         ("- 1\n", ["(1, 1) expected a mapping with keys such as `input`, `breakAt`, `spies`, `mocks`, found a list"]),
         (
             "spies: [a\n",
@@ -90,7 +90,7 @@ def test_every_problem_is_reported_at_its_place(text: Any, problems: list[str], 
     ("mock", "problem"),
     [
         ("{}", "(1, 15) a mock needs `cases` or a `default`"),
-        ("", "(1, 16) expected a mapping, found null"),
+        ("", "(1, 16) `a.b`: expected a mapping, found null | a mapping has a `key: value` on each line"),
         (
             "{ default: {} }",
             "(1, 26) a mock needs exactly one of `body`, `error` and `drop`, found none",

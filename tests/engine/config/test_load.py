@@ -54,7 +54,7 @@ def test_all_problems_of_a_file_are_in_one_report_in_the_order_of_the_file():
             "set-variable requires `name`",
             "`name` beside `type` is the block's label; put this one under `settings:`",
         ),
-        ("19:15", "expected a mapping, found a list", "write `{process: [...]}`"),
+        ("19:15", "`body`: expected a mapping, found a list", "write `{process: [...]}`"),
     ]
 
 
@@ -264,7 +264,7 @@ def test_a_connector_of_the_wrong_name_is_reported_with_the_near_miss():
                 prompt: p
                 tools: [ { name: t, description: d, process: [] } ]
         """
-    ) == [("6:20", 'ai-agent: connector "cloude" is not configured', "did you mean `claude`?")]
+    ) == [("6:20", 'connector "cloude" is not configured', "did you mean `claude`?")]
 
 
 def test_a_secret_never_stands_in_an_error():
@@ -308,3 +308,57 @@ def test_a_secret_that_is_too_short_to_be_masked_is_a_warning():
         "the value of `API_KEY` is too short to be masked",
         "give it 6 characters or more",
     )
+
+
+def test_an_unknown_key_without_a_value_is_still_unknown():
+    assert problems(
+        """\
+        flow:
+        flows:
+          - name: main
+            proces:
+            process: [ { type: log, levl: , settings: { mesage: } } ]
+        """
+    ) == [
+        ("1:1", 'unknown field "flow" in the config', "did you mean `flows`?"),
+        ("4:5", 'unknown field "proces" in an entry of `flows`', "did you mean `process`?"),
+        ("5:29", 'unknown field "levl" in block `log`', "did you mean `level`?"),
+        ("5:49", 'unknown field "mesage" in block `log`', "did you mean `message`?"),
+    ]
+
+
+def test_a_type_without_a_value_is_missing():
+    assert problems("flows: [ { name: main, process: [ { type: , name: x } ] } ]") == [
+        ("1:35", "block requires a type or a ref", "for example `type: set-payload`")
+    ]
+
+
+def test_a_misspelt_settings_key_is_one_problem():
+    assert problems("flows: [ { name: main, process: [ { type: set-payload, setings: { value: '1' } } ] } ]") == [
+        ("1:56", 'unknown field "setings" in block `set-payload`', "did you mean `settings`?")
+    ]
+
+
+def test_an_unknown_connector_and_a_broken_expression_are_reported_together():
+    assert problems(
+        """\
+        connectors: [ { name: claude, type: llm-scripted, settings: { turns: [ { text: x } ] } } ]
+        flows:
+          - name: main
+            process:
+              - type: ai-agent
+                connector: cloude
+                prompt: p
+                input: bdy
+                tools: [ { name: t, description: d, process: [] } ]
+        """
+    ) == [
+        ("6:20", 'connector "cloude" is not configured', "did you mean `claude`?"),
+        ("8:16", "compile expression \"bdy\": undeclared reference to 'bdy'", "did you mean `body`?"),
+    ]
+
+
+def test_a_thousand_misspelt_types_are_reported_soon():
+    blocks = "\n".join("      - { type: set-paylod, value: '1' }" for _ in range(1_000))
+
+    assert len(problems(f"flows:\n  - name: main\n    process:\n{blocks}")) == 1_000

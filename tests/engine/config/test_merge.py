@@ -237,7 +237,7 @@ def test_the_origin_of_a_path_is_known(path: tuple[str | int, ...], file: str, t
         ("resources: {env: 3, templates: {a: 1}}", {"resources": {"env": 3, "templates": {"a": 1}}}),
         ("agents: 1", {"agents": 1}),
         ("service: 1", {"service": 1}),
-        ("flows:\nenv:\nresources:\nservice:", {}),
+        ("flows:\nenv:\nresources:\nservice:", {"flows": None, "env": None, "resources": None, "service": None}),
         ("flows: [1, {name: 2}]", {"flows": [1, {"name": 2}]}),
         ("resources: {env: [3, {}], templates: [t, {as: 3}]}",
          {"resources": {"env": [3, {}], "templates": ["t", {"as": 3}]}}),

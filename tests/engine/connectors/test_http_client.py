@@ -618,7 +618,7 @@ async def test_only_get_requests_are_kept_and_only_for_a_while():
         ({"baseURL": "/v2"}, "expected an absolute URL, found `/v2`: it must begin with `http://` or `https://`"),
         ({"baseURL": "http://"}, "expected an absolute URL, found `http://`: it names no host"),
         ({"baseURL": "http://h", "timeout": "5"}, "expected a duration, found `5`"),
-        ({"baseURL": "http://h", "timeout": 5}, "expected text, found a number"),
+        ({"baseURL": "http://h", "timeout": 5}, "expected a duration, found a number"),
         ({"baseURL": "http://h", "baseUrl": "http://h"}, 'unknown field "baseUrl" in connector `http-client`'),
         ({"baseURL": "http://h", "headers": {"a b": "x"}}, "`a b` is not the name of an HTTP header"),
         (

@@ -174,8 +174,8 @@ def test_settings_that_are_none_are_refused(logger, message, hint):
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
-        ("audt", 'log: connector "audt" is not configured', "did you mean `audit`?"),
-        ("model", 'log: connector "model" is a `llm-scripted`, which is no logger connector', None),
+        ("audt", 'connector "audt" is not configured', "did you mean `audit`?"),
+        ("model", 'connector "model" is a `llm-scripted`, which is no logger connector', None),
     ],
 )
 def test_a_log_block_names_a_logger(name, message, hint):
