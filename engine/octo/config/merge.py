@@ -18,10 +18,13 @@ _EXTENSIONS = (".yaml", ".yml")
 
 def read(path: Path) -> tuple[Document, ...]:
     """Read one file, or every config file of a directory. Raises ConfigError with the problems of all files."""
-    if path.is_dir():
-        return _read_directory(path)
-    if not path.exists():
-        raise ConfigError([_no_such_file(path)])
+    try:
+        if path.is_dir():
+            return _read_directory(path)
+        if not path.exists():
+            raise ConfigError([_no_such_file(path)])
+    except OSError as error:  # a name too long, a directory that may not be read
+        raise ConfigError([_unreadable(path, error)]) from None
     return _parse_all([path])
 
 
@@ -34,7 +37,11 @@ def _no_such_file(path: Path) -> Problem:
 
 
 def _read_directory(directory: Path) -> tuple[Document, ...]:
-    found = sorted(file for file in directory.iterdir() if file.suffix.lower() in _EXTENSIONS and file.is_file())
+    found = sorted(
+        file
+        for file in directory.iterdir()
+        if file.suffix.lower() in _EXTENSIONS and (file.is_file() or file.is_symlink())
+    )
     files = [file for file in found if not file.stem.endswith("_test")]
     if not files:
         hint = "its only YAML files are test suites" if found else "name a file, or a directory with `.yaml` files"
@@ -56,6 +63,10 @@ def _lists_agents_of(document: Document, directory: Path) -> bool:
     )
 
 
+def _unreadable(path: Path, error: OSError) -> Problem:
+    return Problem(f"config `{path}` cannot be read: {(error.strerror or str(error)).lower()}")
+
+
 def _parse_all(files: Sequence[Path]) -> tuple[Document, ...]:
     documents: list[Document] = []
     problems: list[Problem] = []
@@ -73,8 +84,7 @@ def _parse(file: Path) -> Document:
     try:
         text = file.read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError([Problem(f"config `{file}` cannot be read: {reason}")]) from None
+        raise ConfigError([_unreadable(file, error)]) from None
     document = parse(text, str(file))
     if document.data is None:
         return document.with_data({})

@@ -107,7 +107,7 @@ class Flow(Model):
 
     model_config = ConfigDict(json_schema_extra={"required": ["name"]})
 
-    name: Text | None = None
+    name: LooseText | None = None
     """What `invoke`, `flow-ref` and addresses call it."""
 
     description: LooseText | None = None

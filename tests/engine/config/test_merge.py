@@ -255,3 +255,22 @@ def test_a_value_of_the_wrong_kind_is_passed_on_beside_a_right_one(order: tuple[
     document, _ = result.origin(("flows",))
 
     assert (result.data, document.data) == ({"flows": 3}, {"flows": 3})
+
+
+def test_a_name_that_no_file_can_have_is_an_error() -> None:
+    name = "a" * 300 + ".yaml"
+
+    with pytest.raises(ConfigError) as caught:
+        read(Path(name))
+
+    assert str(caught.value) == f"config `{name}` cannot be read: file name too long"
+
+
+def test_a_link_to_nothing_in_a_directory_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("flows: []", encoding="utf-8")
+    (tmp_path / "b.yaml").symlink_to(tmp_path / "gone.yaml")
+
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path)
+
+    assert str(caught.value) == f"config `{tmp_path / 'b.yaml'}` cannot be read: no such file or directory"
