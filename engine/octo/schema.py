@@ -241,7 +241,7 @@ class Definitions:
             if docs.get(name, "").startswith("Retired:"):
                 properties[key]["deprecated"] = True
         for spelling, key in cls.spellings.items():
-            spelt = {"description": f"Another spelling of `{key}`.", "deprecated": True}
+            spelt = {"description": f"Another spelling of `{key}`.", "deprecated": True, "doNotSuggest": True}
             properties[spelling] = {**properties[key], **spelt}
         return {"properties": properties, "patternProperties": _FREE, "additionalProperties": False}
 
@@ -258,7 +258,7 @@ class Definitions:
                 "type": _one_of_types(classes),
                 "name": {"type": ["string", "null"], "description": _NAME},
                 "ref": {"type": ["string", "null"], "description": _REF},
-                "settings": {"type": ["object", "null"]},
+                "settings": {"type": ["object", "null"], "description": _SETTINGS},
             },
             "anyOf": [{"required": ["type"]}, {"required": ["ref"]}],
             "allOf": [
@@ -277,7 +277,7 @@ class Definitions:
         """A block of one type: its settings stand beside `type`, or under `settings`, but for those of composites."""
         settings = self._settings(cls)
         beside = {key: {"$ref": f"{settings['$ref']}/properties/{key}"} for key in _keys(cls) if key not in RESERVED}
-        under = {} if cls.composite else {"settings": settings}
+        under = {} if cls.composite else {"settings": {"description": _SETTINGS, **settings}}
         schema: Schema = {
             "title": cls.type,
             "description": description(cls),
@@ -323,7 +323,7 @@ class Definitions:
             "properties": {
                 "name": {"type": "string", "description": "What blocks call it.", "minLength": 1},
                 "type": _one_of_types(classes),
-                "settings": {"type": ["object", "null"]},
+                "settings": {"type": ["object", "null"], "description": "Settings of the connector, by its type."},
             },
             "patternProperties": _FREE,
             "additionalProperties": False,
@@ -338,6 +338,7 @@ class Definitions:
         return {"properties": {"settings": _nullable(reference)}}
 
 
+_SETTINGS: Final = "Settings of the block; they may also stand beside `type`."
 _NAME: Final = "Label of the block, for addresses and error texts."
 _REF: Final = "A processor, whose settings are the base of this block's own."
 
@@ -365,13 +366,11 @@ def _somewhere(keys: Iterable[str], *, composite: bool) -> Schema:
 
 
 def _one_of_types(classes: Sequence[type[Block] | type[Connector]]) -> Schema:
+    described = {cls.type: description(cls).partition("\n\n")[0] for cls in sorted(classes, key=lambda cls: cls.type)}
     return {
-        "description": "What it is.",
+        "description": "What kind it is of; the settings depend on it.",
         "anyOf": [
-            {
-                "enum": [cls.type for cls in classes],
-                "enumDescriptions": [description(cls).partition("\n\n")[0] for cls in classes],
-            },
+            {"enum": list(described), "enumDescriptions": list(described.values())},
             {"type": "string", "pattern": _VARIABLE},
         ],
     }
