@@ -44,10 +44,13 @@ def body(data: str | None, content_type: str | None = None, default: Json = None
 
 
 def mapping(option: str, text: str | None) -> dict[str, Json]:
-    """The JSON object that an option holds; empty when the option is not given."""
+    """The JSON object that an option holds, or the file after its `@`; empty when the option is not given."""
     if not text:
         return {}
     prefix = f"parse {option} JSON"
+    if text.startswith("@"):
+        prefix = f"{prefix}: `{text[1:]}`"
+        text = _file(text[1:], option=option)
     value = decode(text, prefix)
     if not isinstance(value, dict):
         raise UsageError(f"{prefix}: expected an object, found {kind_of(value)}", hint="for example '{\"a\": 1}'")
@@ -122,6 +125,8 @@ def _file(name: str, *, option: str) -> str:
 
 
 def _bytes(name: str, *, option: str) -> bytes:
+    if not name:
+        raise UsageError(f"`{option}`: the name of the file is empty", hint=f"write `{option} @FILE`")
     try:
         return path(name).read_bytes()
     except (OSError, ValueError) as error:

@@ -94,7 +94,7 @@ def octo(
     _help_of_group(context)
 
 
-class Group(TyperGroup):
+class Group(options.PlainHelp, TyperGroup):
     """A group of commands whose faults of grammar are UsageErrors."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:

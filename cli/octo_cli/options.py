@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer._click import core as click
 from typer._click.core import Context
 from typer._click.exceptions import (
     BadOptionUsage,
@@ -16,7 +18,7 @@ from typer._click.exceptions import (
     NoSuchOption,
 )
 from typer._click.exceptions import UsageError as GrammarError
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from octo.errors import UsageError, did_you_mean, near
 from octo_cli import inputs
@@ -37,7 +39,12 @@ Data = Annotated[
         help="Body: JSON, a file that holds it, or `-` for standard input; default what is piped in, else null",
     ),
 ]
-Vars = Annotated[str | None, typer.Option("--vars", metavar="JSON", help="Variables: a JSON object; default none")]
+Vars = Annotated[
+    str | None,
+    typer.Option(
+        "--vars", metavar="JSON|@FILE", help="Variables: a JSON object, or a file that holds it; default none"
+    ),
+]
 StoreDirectory = Annotated[
     str | None,
     typer.Option(
@@ -55,6 +62,9 @@ AsJson = Annotated[
 Verbose = Annotated[bool, typer.Option("-v/--no-v", show_default=False, help="Tell each model turn too; default off")]
 Debug = Annotated[bool, typer.Option("--debug/--no-debug", show_default=False, help="Show tracebacks; default off")]
 
+_FILES: Final = frozenset({"FILE", "OUT", "PATH"})
+"""Metavars of options that name a file or a directory."""
+_NUMBER: Final = re.compile(r"-\.?\d")
 _TRUTH: Final = {
     "true": True,
     "1": True,
@@ -77,7 +87,21 @@ def store(session: Session, directory: str | None, beside: Path) -> Store:
     return Store(inputs.path(named)) if named not in ("", ":memory:") else Store()
 
 
-class Command(TyperCommand):
+class PlainHelp(click.Command):
+    """A command in whose help no option ends in a full stop and no argument stands in braces."""
+
+    def get_params(self, ctx: Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        for param in params:
+            if isinstance(param, TyperOption) and param.help:
+                param.help = param.help.rstrip(".")
+        return params
+
+    def collect_usage_pieces(self, ctx: Context) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class Command(PlainHelp, TyperCommand):
     """A command whose faults of grammar are UsageErrors, and whose boolean options take `--x=false`."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -93,24 +117,35 @@ class Command(TyperCommand):
 
 
 def spelt_out(command: TyperCommand, args: Sequence[str]) -> Iterator[str]:
-    """The arguments with `--x=false` and `--x=true` of boolean options written as `--no-x` and `--x`."""
+    """The arguments as the parser below takes them.
+
+    `--x=false` and `--x=true` of switches become `--no-x` and `--x`. A negative number is no option: it goes to the
+    end, behind `--`. A file with an empty name, which would be the working directory, is refused.
+    """
     options = [param for param in command.params if isinstance(param, TyperOption)]
     switches = {name: option for option in options if option.secondary_opts for name in option.opts}
     taking = {name for option in options if not option.is_flag for name in option.opts}
+    files = {name for option in options if (option.metavar or "").partition("|")[0] in _FILES for name in option.opts}
+    arguments: list[str] = []
     rest = iter(args)
     for arg in rest:
         name, equals, value = arg.partition("=")
         if arg == "--":
-            yield arg
-            yield from rest
+            arguments += rest
+        elif _NUMBER.match(arg):
+            arguments.append(arg)
         elif equals and name in switches:
             if value.lower() not in _TRUTH:
                 raise UsageError(f"`{name}` is on or off, found `{value}`", hint=f"write `{name}` or `{name}=false`")
             yield name if _TRUTH[value.lower()] else switches[name].secondary_opts[0]
         else:
-            yield arg
-            if arg in taking:
-                yield from (value for value in [next(rest, None)] if value is not None)
+            following = list(islice(rest, 1)) if arg in taking else []
+            if name in files and (following == [""] or arg == f"{name}="):
+                raise UsageError(f"`{name}` is empty", hint="give it the name of a file")
+            yield from (arg, *following)
+    if arguments:
+        yield "--"
+        yield from arguments
 
 
 def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> UsageError:
@@ -121,7 +156,7 @@ def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> 
             name = _as_written(error.option_name, args)
             known = [opt for param in ctx.command.get_params(ctx) for opt in (*param.opts, *param.secondary_opts)]
             match_ = near(f"-{name}" if name[1:2] != "-" and len(name) > 2 else name, known)
-            hint = f"did you mean `{match_}`?" if match_ else _help_of(ctx)
+            hint = f"did you mean `{match_}`?" if match_ else _hint_for(name, ctx, args)
             return UsageError(f"`{command}` has no option `{name}`", hint=hint)
         case MissingParameter():
             names = (error.param.opts if error.param else None) or ["an argument"]
@@ -140,8 +175,7 @@ def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> 
 def no_such_command(name: str, known: Sequence[str], group: str = "octo") -> UsageError:
     """A first argument that names no command of a group."""
     if name.startswith("-"):
-        hint = f"the command comes first: `{group} COMMAND --option`"
-        return UsageError(f"`{group}` has no option `{name}`", hint=hint)
+        return UsageError(f"`{group}` has no option `{name}`", hint=_command_first(name, group))
     return UsageError(f"`{group}` has no command `{name}`", hint=did_you_mean(name, known))
 
 
@@ -151,6 +185,23 @@ def _as_written(name: str, args: Sequence[str]) -> str:
         return name
     words = (arg.partition("=")[0] for arg in args)
     return next((word for word in words if re.fullmatch(r"-\w[\w-]+", word) and name[1:] in word), name)
+
+
+def _hint_for(name: str, ctx: Context, args: Sequence[str]) -> str:
+    """What to do about an option that resembles none."""
+    if isinstance(ctx.command, TyperGroup):
+        return _command_first(name, ctx.command_path)
+    if not name.startswith("--") and any(isinstance(param, TyperArgument) for param in ctx.command.params):
+        import shlex
+
+        written = next((arg for arg in args if arg.startswith(name)), name)
+        return f"an argument that begins with `-` stands after `--`: `{ctx.command_path} -- {shlex.quote(written)}`"
+    return _help_of(ctx)
+
+
+def _command_first(name: str, group: str) -> str:
+    noun = "command" if group == "octo" else "verb"
+    return f"the {noun} comes first: `{group} {noun.upper()} {name}`"
 
 
 def _help_of(ctx: Context) -> str:

@@ -336,7 +336,7 @@ def test_a_mock_on_the_command_line_that_cannot_be_used(invoke: Any, mocks: str,
 
 
 def test_empty_flags_count_as_not_given(invoke: Any) -> None:
-    flags = ("--mocks", "", "--spies", "", "--break-at", "", "--run-debug-config", "", "--envelope-out", "")
+    flags = ("--mocks", "", "--spies", "", "--break-at", "")
 
     outcome = invoke("same", *flags)
 

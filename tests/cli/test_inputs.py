@@ -75,15 +75,31 @@ def test_the_body_comes_from_the_option_or_the_pipe(
         (["--data", "@none.json"], "", "`--data`: cannot read `none.json`: no such file or directory"),
         ([], "{", "stdin is not valid JSON: expecting property name enclosed in double quotes at line 1, column 2"),
         (["--vars", "[]"], "", "parse --vars JSON: expected an object, found a list"),
+        (["--vars", "@none.json"], "", "`--vars`: cannot read `none.json`: no such file or directory"),
+        (["--vars", "@list.json"], "", "parse --vars JSON: `list.json`: expected an object, found a list"),
         (
             ["--vars", "{"],
             "",
             "parse --vars JSON: expecting property name enclosed in double quotes at line 1, column 2",
         ),
     ],
-    ids=["no JSON", "not a number", "too deep", "no such file", "no JSON in the pipe", "vars of another kind", "vars"],
+    ids=[
+        "no JSON",
+        "not a number",
+        "too deep",
+        "no such file",
+        "no JSON in the pipe",
+        "vars of another kind",
+        "no vars file",
+        "vars file of another kind",
+        "vars",
+    ],
 )
-def test_bad_input_ends_with_2_before_anything_runs(octo: Any, args: list[str], stdin: str, error: str) -> None:
+def test_bad_input_ends_with_2_before_anything_runs(
+    octo: Any, tmp_path: Path, args: list[str], stdin: str, error: str
+) -> None:
+    (tmp_path / "list.json").write_text("[]", encoding="utf-8")
+
     outcome = octo("invoke", "--config", "none.yaml", "--flow", "same", *args, stdin=stdin, terminal="err")
 
     assert outcome.stderr.splitlines()[0] == f"error: {error}"

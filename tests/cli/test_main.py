@@ -14,13 +14,14 @@ Usage: octo COMMAND ...
 
 Options:
   --version             Show the version and exit
-  --install-completion  Install completion for the current shell.
+  --install-completion  Install completion for the current shell
   --show-completion     Show completion for the current shell, to copy it or
-                        customize the installation.
-  -h, --help            Show this message and exit.
+                        customize the installation
+  -h, --help            Show this message and exit
 
 Write:
   expr      Evaluate one expression and print what it yields
+  graph     Draw the flows of a config: blocks, branches, tools, connectors
   schema    Print the catalogue of blocks, or a JSON Schema for an editor
   validate  Check a config and show every problem in it
 
@@ -46,7 +47,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
     assert octo("help", "version") == shown
     assert shown == (
         "Usage: octo version [OPTIONS]\n\n  Print the version of octo\n\nOptions:\n"
-        "  -h, --help  Show this message and exit.\n",
+        "  -h, --help  Show this message and exit\n",
         "",
         0,
     )
@@ -59,10 +60,33 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         (
             ["zzz"],
             "`octo` has no command `zzz`",
-            "known names: `expr`, `invoke`, `schema`, `store`, `validate`, `version`",
+            "known names: `expr`, `graph`, `invoke`, `schema`, `store`, `validate`, `version`",
         ),
-        (["--zzz"], "`octo` has no option `--zzz`", "see `octo --help`"),
-        (["--debug", "invoke"], "`octo` has no option `--debug`", "see `octo --help`"),
+        (["--zzz"], "`octo` has no option `--zzz`", "the command comes first: `octo COMMAND --zzz`"),
+        (["--config", "x"], "`octo` has no option `--config`", "the command comes first: `octo COMMAND --config`"),
+        (["--config=x", "expr"], "`octo` has no option `--config`", "the command comes first: `octo COMMAND --config`"),
+        (["--versoin"], "`octo` has no option `--versoin`", "did you mean `--version`?"),
+        (["store", "--json"], "`octo store` has no option `--json`", "the verb comes first: `octo store VERB --json`"),
+        (
+            ["expr", "-body.n"],
+            "`octo expr` has no option `-b`",
+            "an argument that begins with `-` stands after `--`: `octo expr -- -body.n`",
+        ),
+        (
+            ["expr", "-vars == 1"],
+            "`octo expr` has no option `-v`",
+            "an argument that begins with `-` stands after `--`: `octo expr -- '-vars == 1'`",
+        ),
+        (["expr", "--zzz"], "`octo expr` has no option `--zzz`", "see `octo expr --help`"),
+        (["validate", "--config", "x", "-1"], "`octo validate` takes no argument `-1`", "see `octo validate --help`"),
+        (["validate", "--config", ""], "`--config` is empty", "give it the name of a file"),
+        (["validate", "--config="], "`--config` is empty", "give it the name of a file"),
+        (["invoke", "--attach", ""], "`--attach` is empty", "give it the name of a file"),
+        (["invoke", "--envelope-out="], "`--envelope-out` is empty", "give it the name of a file"),
+        (["invoke", "--run-debug-config", ""], "`--run-debug-config` is empty", "give it the name of a file"),
+        (["invoke", "--each", ""], "`--each` is empty", "give it the name of a file"),
+        (["expr", "1", "--data", "@"], "`--data`: the name of the file is empty", "write `--data @FILE`"),
+        (["expr", "1", "--vars", "@"], "`--vars`: the name of the file is empty", "write `--vars @FILE`"),
         (["validate"], "`octo validate` needs `--config`", "see `octo validate --help`"),
         (["validate", "--confg", "x"], "`octo validate` has no option `--confg`", "did you mean `--config`?"),
         (["validate", "-config", "x"], "`octo validate` has no option `-config`", "did you mean `--config`?"),
@@ -92,3 +116,10 @@ def test_an_unknown_log_level_is_reported_and_means_info(octo: Any) -> None:
         'level=WARN msg="`LOG_LEVEL` is `loud`, expected `debug`, `info`, `warn` or `error`; using `info`"\n',
         0,
     )
+
+
+def test_in_the_help_of_a_command_arguments_and_options_read_alike(octo: Any) -> None:
+    lines = octo("store", "backup", "--help").stdout.splitlines()
+
+    assert lines[0] == "Usage: octo store backup [OPTIONS] FILE"
+    assert lines[-1] == "  -h, --help            Show this message and exit"

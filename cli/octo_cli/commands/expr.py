@@ -26,7 +26,10 @@ def command(
     data: Data = None,
     vars_: Vars = None,
     env: Annotated[
-        str | None, typer.Option("--env", metavar="JSON", help="Environment: a JSON object; default empty")
+        str | None,
+        typer.Option(
+            "--env", metavar="JSON|@FILE", help="Environment: a JSON object, or a file that holds it; default empty"
+        ),
     ] = None,
     json: AsJson = False,
     debug: Debug = False,

@@ -58,7 +58,9 @@ def command(
     ] = None,
     mocks: Annotated[
         str | None,
-        typer.Option("--mocks", metavar="JSON", help="What stands in for blocks, an object by address; default none"),
+        typer.Option(
+            "--mocks", metavar="JSON|@FILE", help="What stands in for blocks, an object by address; default none"
+        ),
     ] = None,
     run_debug_config: Annotated[
         str | None,

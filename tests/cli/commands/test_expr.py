@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,11 @@ import pytest
         ),
         (["size(uuid())"], "", '{"ok":true,"result":36}'),
         (["--expr", "1 + 1"], "", '{"ok":true,"result":2}'),
+        (["-1"], "", '{"ok":true,"result":-1}'),
+        (["-0.5", "--json", "--data", "-1"], "", '{"ok":true,"result":-0.5}'),
+        (["-.5 + body"], "1", '{"ok":true,"result":0.5}'),
+        (["-9007199254740991"], "", '{"ok":true,"result":-9007199254740991}'),
+        (["vars.x + env.x", "--vars", "@d.json", "--env", "@d.json"], "", '{"ok":true,"result":"yy"}'),
     ],
     ids=[
         "data",
@@ -44,9 +50,16 @@ import pytest
         "no template",
         "random",
         "option",
+        "negative number",
+        "negative number and options",
+        "a sum that begins with one",
+        "great negative number",
+        "vars and env from a file",
     ],
 )
-def test_the_answer_is_one_document(octo: Any, args: list[str], stdin: str, stdout: str) -> None:
+def test_the_answer_is_one_document(octo: Any, tmp_path: Path, args: list[str], stdin: str, stdout: str) -> None:
+    (tmp_path / "d.json").write_text('{"x": "y"}', encoding="utf-8")
+
     assert octo("expr", *args, stdin=stdin) == (f"{stdout}\n", "", 0)
     assert octo("eval", *args, stdin=stdin) == (f"{stdout}\n", "", 0)
 
