@@ -1,0 +1,228 @@
+"""A run log as one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from octo.runlog.record import Record
+from octo.runlog.tree import Node, Totals, totals, tree
+from octo.runlog.words import detail, duration, laid_out, number, tokens
+from octo.values import Json
+
+_OPEN: Final = 500
+"""How many rows are opened from the start, at most."""
+_MANY: Final = 100
+_LONG: Final = 1000
+"""Beyond so many records, what is closed is only parsed when it is opened."""
+_KINDS: Final = {"turn": "model", "note": "event"}
+_ROLES: Final = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
+
+Style: TypeAlias = Literal["code", "text", "error", "hint"]
+Fold: TypeAlias = Literal["", "parts", "all"]
+
+
+class Part(NamedTuple):
+    """A text that belongs to a row: what went in, what came out, what was said."""
+
+    label: str
+    text: str
+    style: Style = "code"
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the tree, with what it shows when it is opened."""
+
+    kind: str
+    name: str
+    detail: str
+    note: str
+    time: str
+    outcome: str
+    start: float
+    """Where its bar begins, in percent of the whole."""
+    width: float
+    opened: bool
+    many: bool
+    """Whether it holds so many rows that those out of sight are not laid out."""
+    fold: Fold
+    """What of its content is not parsed before it is wanted."""
+    within: bool
+    """Whether it is itself inside such content."""
+    parts: tuple[Part, ...]
+
+    @property
+    def labels_only(self) -> bool:
+        """Whether nothing but the labels of its parts is seen at first."""
+        return all(part.closed for part in self.parts)
+
+
+class End(NamedTuple):
+    """The end of a row, after all that is inside it."""
+
+    unfolds: bool
+
+
+def page(records: Sequence[Record], name: str) -> str:
+    """The page; `name` stands in its title."""
+    from jinja2 import Environment
+
+    roots = tree(records)
+    sums = totals(records, roots)
+    source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    return template.render(
+        name=name,
+        flows=list(dict.fromkeys(root.name for root in roots)),
+        flows_are_many=len(roots) > _MANY,
+        outcome=_worst(roots),
+        began=roots[0].first.at if roots else "",
+        figures=_figures(sums),
+        steps=_steps(roots, sums),
+    )
+
+
+def _figures(sums: Totals) -> list[tuple[str, str]]:
+    figures = [("Time", duration(sums.seconds))]
+    if sums.turns:
+        figures += [("Model calls", number(sums.turns)), ("Tool calls", number(sums.tool_calls))]
+        figures += [("Tokens read", number(sums.tokens_read)), ("Tokens written", number(sums.tokens_written))]
+    return [*figures, ("Failures", number(sums.failures)), ("Records", number(sums.records))]
+
+
+def _steps(roots: Sequence[Node], sums: Totals) -> Iterator[Row | End]:
+    """The rows in order, each with its end. No tree, however deep a run went."""
+    began = min((root.began for root in roots), default=0.0)
+    is_long = sums.records > _LONG
+    room = _OPEN
+    folded: Node | None = None
+    waiting: list[Node | End] = list(reversed(roots))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, End):
+            folded = None if node.unfolds else folded
+            yield node
+            continue
+        opened = folded is None and len(node.children) <= room and _is_of_interest(node, roots)
+        room -= len(node.children) if opened else 0
+        folds = is_long and folded is None and not opened and bool(node.children)
+        place = _place(node, began, sums.seconds)
+        fold: Fold = "all" if folds else "parts" if is_long else ""
+        yield _row(node, *place, opened=opened, fold=fold, within=folded is not None)
+        folded = node if folds else folded
+        waiting.append(End(folds))
+        waiting += reversed(node.children)
+
+
+def _is_of_interest(node: Node, roots: Sequence[Node]) -> bool:
+    return node is roots[0] or any(
+        child.kind in ("turn", "tool") or child.outcome == "failed" for child in node.children
+    )
+
+
+def _place(node: Node, began: float, seconds: float) -> tuple[float, float]:
+    """Where the bar of a node begins and how long it is, in percent of the whole."""
+    whole = seconds or 1.0
+    start = min(max((node.began - began) / whole * 100, 0.0), 99.5)
+    return start, min((node.seconds or 0.0) / whole * 100, 100 - start)
+
+
+def _row(node: Node, start: float, width: float, *, opened: bool, fold: Fold, within: bool) -> Row:
+    return Row(
+        kind=_KINDS.get(node.kind, node.kind),
+        name=node.name,
+        detail=detail(node),
+        note=tokens(node) if node.kind == "turn" else "",
+        time=duration(node.seconds),
+        outcome=node.outcome,
+        start=start,
+        width=width,
+        opened=opened,
+        many=len(node.children) > _MANY,
+        fold=fold,
+        within=within,
+        parts=tuple(_parts(node)),
+    )
+
+
+# ---------------------------------------------------------------- what a row holds
+
+
+def _parts(node: Node) -> Iterator[Part]:
+    if node.error and (node.is_origin_of_failure or node.kind == "flow"):
+        yield Part("Error", node.error, "error")
+    match node.kind:
+        case "turn":
+            yield from _asked(_mapping(node.attrs.get("input")))
+            yield from _said(_mapping(node.attrs.get("output")), "Answer")
+        case "tool":
+            failed = node.attrs.get("isError") is True
+            yield Part("Arguments", laid_out(node.attrs.get("input")))
+            yield Part("Result", laid_out(node.attrs.get("output")), "error" if failed else "code")
+        case "note":
+            yield Part("Details", laid_out(node.attrs))
+        case _:
+            yield from _change(node)
+    if node.first.truncated or (node.last and node.last.truncated):
+        yield Part("", "Something was too large for the log: it was left out, or cut.", "hint")
+
+
+def _change(node: Node) -> Iterator[Part]:
+    """What a flow or a block made of its message."""
+    before, after, aside = node.first, node.last, bool(node.children)
+    if after is None or after.error:
+        after = before
+    pairs = (("Body", before.body, after.body), ("Variables", before.vars or None, after.vars or None))
+    for label, old, new in pairs:
+        if old == new:
+            if old is not None:
+                yield Part(label, laid_out(old), closed=aside or label == "Variables")
+            continue
+        if old is not None:
+            yield Part(f"{label} before", laid_out(old), closed=aside)
+        yield Part(f"{label} after", laid_out(new), closed=aside)
+
+
+def _asked(request: Mapping[str, Json]) -> Iterator[Part]:
+    if request.get("system"):
+        yield Part("System", laid_out(request["system"]), "text", closed=True)
+    lines = [f"{tool.get('name', '')}: {tool.get('description', '')}" for tool in _mappings(request.get("tools"))]
+    if lines:
+        yield Part(f"Tools ({len(lines)})", "\n".join(lines), "text", closed=True)
+    if request.get("earlier"):
+        count = number(request["earlier"])
+        yield Part("", f"{count} earlier message{'' if count == '1' else 's'}, shown in the calls before", "hint")
+    for message in _mappings(request.get("messages")):
+        yield from _said(message, _ROLES.get(str(message.get("role")), "Message"))
+
+
+def _said(message: Mapping[str, Json], label: str) -> Iterator[Part]:
+    if message.get("reasoning"):
+        yield Part("Reasoning", laid_out(message["reasoning"]), "text", closed=True)
+    for file in _mappings(message.get("files")):
+        words = [file.get("name"), file.get("mimeType"), f"{number(file.get('size'))} bytes"]
+        yield Part("File", ", ".join(str(word) for word in words if word), "text")
+    if message.get("text"):
+        yield Part(label, laid_out(message["text"]), "text")
+    for call in _mappings(message.get("calls")):
+        yield Part(f"Calls {call.get('tool', '')}", laid_out(call.get("input")))
+    for result in _mappings(message.get("results")):
+        failed = result.get("isError") is True
+        yield Part(f"Result of {result.get('tool', '')}", laid_out(result.get("output")), "error" if failed else "code")
+
+
+def _worst(roots: Sequence[Node]) -> str:
+    outcomes = {root.outcome for root in roots}
+    return next((name for name in ("failed", "unfinished", "dropped") if name in outcomes), "completed")
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Json) -> list[Mapping[str, Json]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

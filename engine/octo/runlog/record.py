@@ -1,0 +1,162 @@
+"""The one format in which runs are told: a record for each thing that happened, each one line of JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Self
+
+from octo.values import Json, Ordered, dumps, masked, parse
+
+LIMIT: Final = 32768
+"""How many bytes of JSON a body or the variables may have by default; larger ones are left out."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One thing that happened in a run. What is empty is not written.
+
+    Records form a tree: one that begins something has its own number as `span_id`, the one that ends it the same, and
+    what happens in between has that number as `parent_id`.
+    """
+
+    seq: int
+    """Counts from 1, in the order in which things happened."""
+    kind: str
+    """`flow.started`, `block.post-invoke`, `llm.turn`, …"""
+    trace_id: str = ""
+    """Joins everything that one message caused: the id of that message."""
+    span_id: int = 0
+    parent_id: int = 0
+    event_id: str = ""
+    correlation_id: str = ""
+    flow: str = ""
+    path: str = ""
+    """Address of the block."""
+    block_type: str = ""
+    at: str = ""
+    """When it happened, in UTC, to the microsecond."""
+    duration_ns: int | None = None
+    error: str = ""
+    dropped: bool = False
+    body: Json = None
+    vars: Mapping[str, Json] = field(default_factory=dict)
+    truncated: bool = False
+    """Something was too large, and was left out or cut."""
+    attrs: Mapping[str, Json] = field(default_factory=dict)
+    """What only records of this kind have."""
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """Read a record from its line. Raises ValueError with what is wrong."""
+        data = parse(line)
+        if not isinstance(data, dict) or not {"seq", "kind"} <= data.keys():
+            raise ValueError("expected a record of a run, an object with `seq` and `kind`")
+        return cls(**{_FIELDS[name][0]: _read(name, value) for name, value in data.items() if name in _FIELDS})
+
+    @cached_property
+    def text(self) -> str:
+        """The record as one line of JSON."""
+        parts = Ordered()
+        for name, (attribute, _) in _FIELDS.items():
+            value = getattr(self, attribute)
+            if value or (value is not None and name in _MAY_BE_ZERO):
+                parts[name] = value
+        return dumps(parts)
+
+    @property
+    def begins(self) -> bool:
+        """Whether more records belong inside this one."""
+        return self.span_id == self.seq
+
+    def within(self, limit: int) -> Record:
+        """The record without a body and variables that have more bytes than the limit, and its other texts cut."""
+        if _size(self.text) <= limit:
+            return self
+        keeps_body, keeps_vars = (_size(dumps(value)) <= limit for value in (self.body, self.vars))
+        attrs = _cut(self.attrs, limit)
+        if keeps_body and keeps_vars and attrs == self.attrs:
+            return self
+        return replace(
+            self,
+            body=self.body if keeps_body else None,
+            vars=self.vars if keeps_vars else {},
+            attrs=attrs,
+            truncated=True,
+        )
+
+    def masked(self, mask: Callable[[str], str]) -> Record:
+        """The record with the secrets in it hidden."""
+        if mask(self.text) == self.text:
+            return self
+        return replace(
+            self,
+            flow=mask(self.flow),
+            path=mask(self.path),
+            correlation_id=mask(self.correlation_id),
+            error=mask(self.error),
+            body=masked(self.body, mask),
+            vars=masked(self.vars, mask),
+            attrs=masked(self.attrs, mask),
+        )
+
+
+_FIELDS: Final[Mapping[str, tuple[str, type]]] = {
+    "seq": ("seq", int),
+    "kind": ("kind", str),
+    "traceId": ("trace_id", str),
+    "spanId": ("span_id", int),
+    "parentId": ("parent_id", int),
+    "eventId": ("event_id", str),
+    "correlationId": ("correlation_id", str),
+    "flow": ("flow", str),
+    "path": ("path", str),
+    "blockType": ("block_type", str),
+    "at": ("at", str),
+    "durationNs": ("duration_ns", int),
+    "error": ("error", str),
+    "dropped": ("dropped", bool),
+    "body": ("body", object),
+    "vars": ("vars", dict),
+    "truncated": ("truncated", bool),
+    "attrs": ("attrs", dict),
+}
+"""The names of fields as they are written, in that order, with their attributes and kinds."""
+
+_MAY_BE_ZERO: Final = {"durationNs", "body"}
+
+
+def instant(ns: int) -> str:
+    """A point in time as records write it; `ns` counts from 1970."""
+    seconds, rest = divmod(ns, 10**9)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest // 1000:06d}Z"
+
+
+def _read(name: str, value: Json) -> Any:
+    kind = _FIELDS[name][1]
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, kind) or kind is int:
+        raise ValueError(f"`{name}` of a record is {_WORDS[kind]}, found `{dumps(value)}`")
+    return value
+
+
+_WORDS: Final = {int: "a whole number", str: "text", bool: "true or false", dict: "an object"}
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def _cut(value: Json, limit: int) -> Json:
+    """The value with texts cut that have more characters than the limit."""
+    match value:
+        case str() if len(value) > limit:
+            return value[:limit] + "…"
+        case list():
+            return [_cut(item, limit) for item in value]
+        case dict():
+            return {key: _cut(item, limit) for key, item in value.items()}
+    return value

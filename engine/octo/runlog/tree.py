@@ -1,0 +1,205 @@
+"""Reads records back and puts them together again: what happened inside what, how long it took, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from octo.errors import Location, UsageError
+from octo.runlog.record import Record
+from octo.values import Json, dumps
+
+Kind: TypeAlias = Literal["flow", "block", "turn", "tool", "note"]
+Outcome: TypeAlias = Literal["completed", "dropped", "failed", "unfinished"]
+
+_HINT: Final = "a run log is what `octo invoke --log FILE` writes"
+
+
+@dataclass(eq=False)
+class Node:
+    """Something that happened: how it began, how it ended, and what happened inside it."""
+
+    first: Record
+    last: Record | None = None
+    """How it ended; None when the log does not tell."""
+    branch: str = ""
+    """In which branch of the block around it this block stands, if in any."""
+    children: list[Node] = field(default_factory=list)
+
+    @cached_property
+    def kind(self) -> Kind:
+        kind = self.first.kind
+        if kind.startswith(("flow.", "block.")):
+            return "flow" if kind[0] == "f" else "block"
+        if kind in ("agent.tool_call", "agent.tool_result"):
+            return "tool"
+        return "turn" if kind in ("agent.turn_start", "llm.turn") else "note"
+
+    @cached_property
+    def attrs(self) -> dict[str, Json]:
+        """What only records of this kind have, of the beginning and of the end."""
+        return {**self.first.attrs, **(self.last.attrs if self.last else {})}
+
+    @property
+    def name(self) -> str:
+        match self.kind:
+            case "flow":
+                return self.first.flow
+            case "block":
+                return self.first.path.rpartition(".")[2] or self.first.block_type
+            case "turn":
+                return f"turn {dumps(self.attrs.get('iteration'))}"
+            case "tool":
+                return str(self.attrs.get("tool", ""))
+        return self.first.kind.removeprefix("agent.")
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        if self.kind == "note":
+            return "completed"
+        if self.last is None:
+            return "unfinished"
+        if self.error or self.attrs.get("isError") is True:
+            return "failed"
+        return "dropped" if self.last.dropped else "completed"
+
+    @property
+    def is_origin_of_failure(self) -> bool:
+        """Whether it failed of its own accord, and not because of something inside it."""
+        return self.outcome == "failed" and not any(child.outcome == "failed" for child in self.children)
+
+    @property
+    def error(self) -> str:
+        return self.last.error if self.last else ""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None when the log does not tell."""
+        duration = self.last.duration_ns if self.last else None
+        return None if duration is None else duration / 10**9
+
+    @cached_property
+    def began(self) -> float:
+        """When it began, in seconds since 1970."""
+        return self.ended - self.seconds if self.last and self.seconds is not None else _seconds(self.first.at)
+
+    @property
+    def ended(self) -> float:
+        """When it ended; when it began, if the log does not tell."""
+        return _seconds(self.last.at if self.last else self.first.at)
+
+    @property
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Tokens that a turn read and wrote; None is unknown."""
+        usage = self.attrs.get("usage")
+        if not isinstance(usage, dict):
+            return None, None
+        read = usage.get("promptTokens", usage.get("inputTokens"))
+        return _whole(read), _whole(usage.get("outputTokens"))
+
+    def walk(self) -> Iterator[tuple[int, Node]]:
+        """This and everything inside it, each with its depth, in order."""
+        waiting = [(0, self)]
+        while waiting:
+            depth, node = waiting.pop()
+            yield depth, node
+            waiting += [(depth + 1, child) for child in reversed(node.children)]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a part of a log adds up to. None is unknown."""
+
+    records: int
+    turns: int
+    tool_calls: int
+    tokens_read: int | None
+    tokens_written: int | None
+    failures: int
+    seconds: float
+
+
+def read(file: Path) -> list[Record]:
+    """The records of a run log. A last line that was cut off while it was written is left out.
+
+    Raises UsageError for a file that cannot be read or is no run log, with the line.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError as error:
+        raise UsageError(f"cannot read `{file}`: {(error.strerror or str(error)).lower()}") from error
+    records: list[Record] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(Record.parse(line))
+        except ValueError as error:
+            if number == len(lines) and records:
+                break
+            place = Location(str(file), number, 1)
+            raise UsageError(f"this is no run log: {error}", hint=_HINT, location=place) from None
+    if not records:
+        raise UsageError(f"`{file}` holds no records", hint=_HINT)
+    return records
+
+
+def tree(records: Iterable[Record]) -> list[Node]:
+    """What happened on its own account, in order; everything else is inside."""
+    roots: list[Node] = []
+    nodes: dict[int, Node] = {}
+    for record in sorted(records, key=lambda record: record.seq):
+        node = nodes.get(record.span_id)
+        if node is not None and not record.begins:
+            node.last = record
+            continue
+        node = Node(record, None if record.begins else record)
+        if record.begins:
+            nodes[record.seq] = node
+        above = nodes.get(record.parent_id)
+        if above is None:
+            roots.append(node)
+            continue
+        above.children.append(node)
+        inner = record.path.removeprefix(above.first.path)
+        if above.kind == "block" and inner.startswith("["):
+            node.branch = inner[1:].partition("]")[0]
+    return roots
+
+
+def totals(records: Sequence[Record], roots: Sequence[Node]) -> Totals:
+    """What a log adds up to."""
+    nodes = [node for root in roots for _, node in root.walk()]
+    turns = [node for node in nodes if node.kind == "turn"]
+    read, written = zip(*(node.tokens for node in turns), strict=True) if turns else ((), ())
+    began = min((root.began for root in roots), default=0.0)
+    return Totals(
+        records=len(records),
+        turns=len(turns),
+        tool_calls=sum(node.kind == "tool" for node in nodes),
+        tokens_read=_sum(read),
+        tokens_written=_sum(written),
+        failures=sum(node.is_origin_of_failure for node in nodes),
+        seconds=max((node.ended for node in nodes), default=began) - began,
+    )
+
+
+def _seconds(at: str) -> float:
+    """A point in time in seconds since 1970; 0 for a text that is none."""
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _whole(value: Json) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
