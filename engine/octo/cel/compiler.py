@@ -43,6 +43,10 @@ from octo.cel.values import KIND_NAMES, Exceeded, Failure, Optional, Value, equa
 
 _SMALL = 128
 """Texts and lists up to this length cost nothing: counting would take longer than making them."""
+_LONG = 1 << 12
+"""Arguments longer than this cost a step for each 1024 characters, bytes or elements, for a function reads them."""
+_SIZED = frozenset({str, bytes, list, dict})
+_CONTAINERS = frozenset({list, dict})
 
 
 class Compiled(NamedTuple):
@@ -122,6 +126,8 @@ class _Compiler:
                 return _add(left, right, node)
             case "in":
                 return _in(left, right, node)
+            case "==" | "!=":
+                return _equality(left, right, node)
         operate = BINARY[node.operator]
         if isinstance(node.right, Literal):
             return _binary_constant(operate, left, node.right.value, node)
@@ -343,6 +349,21 @@ def _equals_text(operand: Step, text: str) -> Step:
     return equals
 
 
+def _equality(left: Step, right: Step, node: Binary) -> Step:
+    compare, column, length = BINARY[node.operator], node.column, node.length
+
+    def compared(frame: Frame) -> Value:
+        one, other = left(frame), right(frame)
+        try:
+            if type(one) in _CONTAINERS and len(one) > _SMALL:
+                frame.step(len(one))
+            return compare(one, other)
+        except Failure as failure:
+            raise failure.at(column, length) from None
+
+    return compared
+
+
 def _add(left: Step, right: Step, node: Binary) -> Step:
     column = node.column
 
@@ -420,6 +441,8 @@ def _call_one(name: str, target: Function, argument: Step, node: Call) -> Step:
     def called(frame: Frame) -> Value:
         value = argument(frame)
         try:
+            if type(value) in _SIZED and len(value) > _LONG:
+                frame.step(len(value) >> 10)
             result = implementation(value) if type(value) in accepted else call(name, (target,), (value,), frame)
         except Failure as failure:
             raise failure.at(node.column, node.length) from None
@@ -435,6 +458,10 @@ def _call_two(name: str, target: Function, first: Step, second: Step, node: Call
     def called(frame: Frame) -> Value:
         left, right = first(frame), second(frame)
         try:
+            if type(left) in _SIZED and len(left) > _LONG:
+                frame.step(len(left) >> 10)
+            if type(right) in _SIZED and len(right) > _LONG:
+                frame.step(len(right) >> 10)
             if type(left) in one and type(right) in two:
                 result = implementation(left, right)
             else:
@@ -466,6 +493,9 @@ def _call(name: str, candidates: list[Function], arguments: list[Step], node: Ca
     def called(frame: Frame) -> Value:
         values = [argument(frame) for argument in arguments]
         try:
+            for value in values:
+                if type(value) in _SIZED and len(value) > _LONG:
+                    frame.step(len(value) >> 10)
             result = call(name, candidates, values, frame)
         except Failure as failure:
             raise failure.at(node.column, node.length) from None
