@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import groupby
 from pkgutil import iter_modules
@@ -63,11 +63,6 @@ _MACROS: Final = (
     (("optFlatMap",), "optional.optFlatMap(x, result)", "The same for a result that is itself optional."),
 )
 """Names, an example and an explanation of what is no function, since it evaluates its argument once per element."""
-
-
-def pages() -> dict[str, str]:
-    """The pages of the reference, each with the name of its file."""
-    return {"blocks.md": blocks(), "connectors.md": connectors(), "functions.md": functions()}
 
 
 def blocks() -> str:
@@ -285,3 +280,11 @@ def _parameter(word: str, annotation: str) -> str:
 def _kinds(annotation: str) -> str:
     names = [name.strip() for name in _GENERICS.sub("", annotation).split("|")]
     return " or ".join(_KIND_NAMES.get(name, name.lower()) for name in names if name != "None" or len(names) == 1)
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "blocks.md": blocks,
+    "connectors.md": connectors,
+    "functions.md": functions,
+}
+"""The pages of the reference, by the names of their files."""

@@ -205,3 +205,4 @@ def test_a_debug_config_is_checked():
     assert validator.is_valid({"input": {"data": 1}, "breakAt": "a.b", "spies": ["a.c"], "mocks": {"a.d": mock}})
     assert not validator.is_valid({"breakat": "a.b"})
     assert not validator.is_valid({"mocks": {"a.d": {"default": {"boddy": 1}}}})
+    assert not validator.is_valid({"mocks": {"a.d": {}}})

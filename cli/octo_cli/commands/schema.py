@@ -66,10 +66,10 @@ def command(
         for name, make in schema.KINDS.items():
             _write(write / schema.file_name(name), schema.text(make()), directory=write)
     if reference is not None:
-        from octo.reference import pages
+        from octo.reference import PAGES
 
-        for name, text in pages().items():
-            _write(reference / name, text, directory=reference)
+        for name, page in PAGES.items():
+            _write(reference / name, page(), directory=reference)
     if write is not None or reference is not None:
         return
     document = schema.KINDS[kind]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from octo.config.sheet import Sheet, read
 from octo.errors import ConfigError, Problem
@@ -14,6 +14,8 @@ from octo.fields import AnyJson, Bool, Expression, Model, Name, Refusals, Text
 
 class MockCase(Model):
     """What a mock does to a message: exactly one of `body`, `error` and `drop`."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [key]} for key in ("body", "error", "drop")]})
 
     when: Expression[bool] | None = None
     """Read on the message that the block receives; the first case for which it is true applies."""
@@ -49,6 +51,8 @@ class MockCase(Model):
 
 class MockSpec(Model):
     """What stands in for a block."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["cases"]}, {"required": ["default"]}]})
 
     cases: tuple[MockCase, ...] = ()
     """Tried in order; each needs `when`."""
