@@ -149,10 +149,13 @@ def number_text(number: int | float) -> str:
     if not math.isfinite(number):
         return "NaN" if number != number else ("Infinity" if number > 0 else "-Infinity")
     size = abs(number)
-    if size < 1e21 and number == int(number):
+    if size < 1e16 and number == int(number):
         return "-0" if number == 0 and math.copysign(1, number) < 0 else str(int(number))
     digits = repr(number)
     mantissa, mark, exponent = digits.partition("e")
+    if mark and 1e16 <= size < 1e21:
+        whole, _, fraction = mantissa.partition(".")
+        return whole + fraction.ljust(int(exponent), "0")
     if not mark:
         return digits
     if 1e-6 <= size < 1e21:
