@@ -317,7 +317,7 @@ class Expression(Generic[T]):
         argument = next(iter(get_args(source_type)), object)
         kind = get_origin(argument) or argument
 
-        def read(value: Any) -> Expression[Any]:
+        def read(value: Any, info: core_schema.ValidationInfo) -> Expression[Any]:
             if isinstance(value, Expression):
                 return value
             if not isinstance(value, str):
@@ -327,9 +327,17 @@ class Expression(Generic[T]):
                     if not isinstance(value, (dict, list))
                     else "an expression is text: put it in quotes",
                 )
-            return compile_expression(str(value), kind)
+            source = str(value)
+            if info.context is None:
+                return compile_expression(source, kind)
+            # Large configs say many things more than once.
+            compiled: dict[object, Any] = info.context.shared
+            found: Expression[Any] | None = compiled.get((Expression, source, kind))
+            if found is None:
+                found = compiled[Expression, source, kind] = compile_expression(source, kind)
+            return found
 
-        return core_schema.no_info_plain_validator_function(read)
+        return core_schema.with_info_plain_validator_function(read)
 
 
 def compile_expression(source: str, kind: object, names: frozenset[str] = MESSAGE_NAMES) -> Expression[Any]:

@@ -17,6 +17,11 @@ _TOKEN = re.compile(
     |(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])""",
     re.X,
 )
+_STOPS = {
+    **{quote: re.compile(rf"\\|\n|{quote}") for quote in "\"'"},
+    **{quote: re.compile(rf"\\|{quote}") for quote in ('"""', "'''")},
+}
+"""Where to look closer on the way to the end of a text that began with this quote."""
 _ESCAPE = re.compile(
     r"\\(?:(?P<simple>[abfnrtv\\'\"`?])|[xX](?P<byte>[0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
     r"|u(?P<short>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8}))"
@@ -113,15 +118,14 @@ def _text(source: str, match: re.Match[str]) -> tuple[str | bytes, int]:
 
 
 def _closing(source: str, position: int, quote: str, *, raw: bool) -> int | None:
-    while position < len(source):
-        if source.startswith(quote, position):
-            return position
-        character = source[position]
-        if character == "\\" and not raw:
-            position += 1
-        elif character == "\n" and len(quote) == 1:
-            return None
-        position += 1
+    while match := _STOPS[quote].search(source, position):
+        match match.group():
+            case "\\":
+                position = match.end() if raw else match.end() + 1
+            case "\n":
+                return None
+            case _:
+                return match.start()
     return None
 
 

@@ -305,6 +305,8 @@ class _Parser:
 
     def refuse_depth(self, tree: Node) -> None:
         """Long chains nest without brackets; what is compiled from them nests as deep."""
+        if len(self.tokens) <= NESTING_MAX:
+            return
         level: list[Node] = [tree]
         for _ in range(NESTING_MAX + 1):
             level = [child for node in level for child in children(node)]
