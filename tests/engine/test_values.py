@@ -114,7 +114,7 @@ _json = st.recursive(
 @given(_json)
 def test_what_is_printed_is_parsed_the_same(value: object) -> None:
     assert parse(dumps(value)) == value
-    assert parse(dumps(value)) == value
+    assert json.loads(dumps(value), parse_int=float) == value
 
 
 @pytest.mark.parametrize(
