@@ -16,7 +16,19 @@ from pydantic.fields import FieldInfo
 from octo import registry
 from octo.block import Block, SubFlow
 from octo.connector import Connector
-from octo.fields import AnyJson, Bool, ConnectorName, Duration, Expression, Int, JsonSchema, Model, Number, ResourceText
+from octo.fields import (
+    AnyJson,
+    Bool,
+    ConnectorName,
+    Duration,
+    Expression,
+    FlowName,
+    Int,
+    JsonSchema,
+    Model,
+    Number,
+    ResourceText,
+)
 from octo.values import Json
 
 T = TypeVar("T", Block, Connector)
@@ -183,6 +195,8 @@ def kind_of(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
             return "duration"
         case _ if issubclass(origin, ConnectorName):
             return "connector"
+        case _ if issubclass(origin, FlowName):
+            return "flow-name"
         case _ if issubclass(origin, ResourceText):
             return "text"
     return "string"

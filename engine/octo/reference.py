@@ -18,7 +18,7 @@ from octo.block import Block, SubFlow
 from octo.catalogue import documentation, given, required_keys
 from octo.cel import functions as functions_of_expressions
 from octo.cel.functions import Function
-from octo.fields import ConnectorName, Duration, Expression, Int, Model, ResourceText, camel
+from octo.fields import ConnectorName, Duration, Expression, FlowName, Int, Model, ResourceText, camel
 
 WRITTEN_BY: Final = "<!-- Written by `octo schema --reference docs/reference`. -->"
 
@@ -196,6 +196,8 @@ def _class_words(cls: type, arguments: tuple[Any, ...]) -> str:
         return "mapping"
     if issubclass(cls, Duration):
         return "duration"
+    if issubclass(cls, FlowName):
+        return "name of a flow"
     if issubclass(cls, ResourceText):
         return "text or `{resource: FILE}`"
     return "base64 text" if issubclass(cls, bytes) else "text"

@@ -30,7 +30,7 @@ def test_an_entry_says_everything_about_a_block():
             {
                 "name": "flow",
                 "label": "Flow",
-                "type": "string",
+                "type": "flow-name",
                 "required": True,
                 "default": None,
                 "description": "The flow to call.",
