@@ -50,8 +50,14 @@ def _is_told(session: Session, problem: Problem) -> bool:
 
 def point(session: Session, error: ExpressionError) -> None:
     """Show where in an expression the fault lies."""
-    excerpt = Excerpt(error.source, error.column, error.length)
-    session.tell(_for_people(session, Problem(error.message, hint=error.hint, excerpt=excerpt)))
+    before = error.source[: error.column - 1]
+    number, column = before.count("\n") + 1, error.column - before.rfind("\n") - 1
+    if session.for_people(session.err):
+        excerpt = Excerpt(error.source.split("\n")[number - 1], column, error.length)
+        session.tell(_for_people(session, Problem(error.message, hint=error.hint, excerpt=excerpt)))
+    else:
+        place = {"line": number if "\n" in error.source else None, "column": column}
+        logs.write(session, "error", "expression failed", {"error": error.message, **place, "hint": error.hint})
 
 
 def interrupted(session: Session) -> None:

@@ -187,10 +187,11 @@ def test_attachments_need_a_place(body: Any, error: str) -> None:
     assert caught.value.message == error
 
 
-def test_a_json_body_and_raw_content_do_not_mix(octo: Any) -> None:
-    outcome = octo(
-        "invoke", "--config", "x", "--flow", "y", "--content-type", "text/csv", "--data", "a", "--set", "a=1"
-    )
+@pytest.mark.parametrize(
+    "args", [["--set", "a=1", "--data", "a"], ["--attach", "none.txt"], ["--set", "a=1"]], ids=" ".join
+)
+def test_a_json_body_and_raw_content_do_not_mix(octo: Any, args: list[str]) -> None:
+    outcome = octo("invoke", "--config", "x", "--flow", "y", "--content-type", "text/csv", *args)
 
     assert outcome == (
         "",

@@ -70,6 +70,5 @@ def _answer(session: Session, source: str, names: dict[str, Json]) -> dict[str, 
 
 
 def _refused(session: Session, error: ExpressionError, text: str) -> dict[str, Json]:
-    if session.for_people(session.err):
-        diagnostics.point(session, error)
+    diagnostics.point(session, error)
     return {"ok": False, "result": None, "error": text}

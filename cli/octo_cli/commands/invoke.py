@@ -133,6 +133,7 @@ def command(
             "--spies": asked.doubles.spies,
             "--envelope": envelope,
             "--envelope-out": envelope_out,
+            "--events -": events == "-",
         }
         _refuse(alone, "is about one call, `--each` makes many")
         rows = _rows(each, flow, set_ or (), attach or (), content_type, variables, limit, parallel, errors)
@@ -236,12 +237,12 @@ def _rows(
 def _body(
     data: str | None, content_type: str | None, assignments: Sequence[str], files: Sequence[str], default: Json
 ) -> Body:
-    body = inputs.body(data, content_type, default)
-    if body.content_type is None:
-        return Body(inputs.with_attachments(inputs.with_settings(body.value, assignments), inputs.attachments(files)))
-    if assignments or files:
-        raise UsageError("`--set` and `--attach` change a JSON body, `--content-type` takes the body as it is")
-    return body
+    if content_type is not None:
+        if assignments or files:
+            raise UsageError("`--set` and `--attach` change a JSON body, `--content-type` takes the body as it is")
+        return inputs.body(data, content_type, default)
+    value = inputs.with_settings(inputs.body(data, default=default).value, assignments)
+    return Body(inputs.with_attachments(value, inputs.attachments(files)))
 
 
 def _seconds(text: str | None) -> float | None:

@@ -18,17 +18,6 @@ import pytest
         (["size(eventID)"], "", '{"ok":true,"result":32}'),
         (["correlationID"], "", '{"ok":true,"result":""}'),
         (["now > timestamp('2020-01-01T00:00:00Z')"], "", '{"ok":true,"result":true}'),
-        (["body.a", "--data", "{}"], "", '{"ok":false,"result":null,"error":"evaluate expression: no such key: a"}'),
-        (
-            ["hello"],
-            "",
-            '{"ok":false,"result":null,"error":"compile expression \\"hello\\": undeclared reference to \'hello\'"}',
-        ),
-        (
-            ['templateResource("x")'],
-            "",
-            '{"ok":false,"result":null,"error":"evaluate expression: load template \\"x\\": resource: not found"}',
-        ),
         (["size(uuid())"], "", '{"ok":true,"result":36}'),
         (["--expr", "1 + 1"], "", '{"ok":true,"result":2}'),
         (["-1"], "", '{"ok":true,"result":-1}'),
@@ -45,9 +34,6 @@ import pytest
         "event id",
         "correlation id",
         "now",
-        "fails",
-        "no name",
-        "no template",
         "random",
         "option",
         "negative number",
@@ -62,6 +48,35 @@ def test_the_answer_is_one_document(octo: Any, tmp_path: Path, args: list[str], 
 
     assert octo("expr", *args, stdin=stdin) == (f"{stdout}\n", "", 0)
     assert octo("eval", *args, stdin=stdin) == (f"{stdout}\n", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "record"),
+    [
+        (
+            "1 + body.a",
+            "evaluate expression: no such key: a",
+            'error="no such key: a" column=10',
+        ),
+        (
+            "[1,\n bdy]",
+            r"""compile expression \"[1,\n bdy]\": undeclared reference to 'bdy'""",
+            """error="undeclared reference to 'bdy'" line=2 column=2 hint="did you mean `body`?\"""",
+        ),
+        (
+            'templateResource("x")',
+            r"evaluate expression: load template \"x\": resource: not found",
+            r'error="load template \"x\": resource: not found" column=1',
+        ),
+    ],
+    ids=["a key that is not there", "a name on the second line", "a template"],
+)
+def test_in_a_pipe_a_record_says_where_the_fault_lies(octo: Any, source: str, error: str, record: str) -> None:
+    assert octo("expr", source, "--data", "{}") == (
+        f'{{"ok":false,"result":null,"error":"{error}"}}\n',
+        f'level=ERROR msg="expression failed" {record}\n',
+        0,
+    )
 
 
 @pytest.mark.parametrize("args", [[], ["1", "--expr", "2"]], ids=["none", "two"])
@@ -94,4 +109,12 @@ def test_a_person_sees_where_the_fault_lies(octo: Any) -> None:
     assert outcome.stdout == (
         '{\n  "ok": false,\n  "result": null,\n'
         '  "error": "compile expression \\"[1, bdy.x]\\": undeclared reference to \'bdy\'"\n}\n'
+    )
+
+
+def test_of_several_lines_a_person_sees_the_one_with_the_fault(octo: Any) -> None:
+    outcome = octo("expr", "[1,\n bdy.x]", terminal="err")
+
+    assert outcome.stderr == (
+        "error: undeclared reference to 'bdy'\n      |  bdy.x]\n      |  ^^^\nhint: did you mean `body`?\n"
     )
