@@ -39,6 +39,7 @@ class Totals:
     started: float | None = None
     turns: int = 0
     tool_calls: int = 0
+    failed_calls: int = 0
     usage: Usage | None = None
     unmetered: int = 0
     """Turns whose tokens nobody told."""
@@ -46,19 +47,19 @@ class Totals:
 
     def line(self, now: float) -> str:
         """One line that sums it up. Unknown tokens are said to be unknown, never zero."""
-        parts = [_count(self.turns, "turn"), _count(self.tool_calls, "tool call"), self._tokens()]
+        calls = _count(self.tool_calls, "tool call") + (f" ({self.failed_calls} failed)" if self.failed_calls else "")
+        parts = [_count(self.turns, "turn"), calls, self._tokens()]
         parts.append(_seconds(now - (self.started or now)))
         if self.gave_up:
             parts.append(f"gave up: {self.gave_up}")
         return ", ".join(parts)
 
     def _tokens(self) -> str:
-        read, written = _read(self.usage), self.usage and self.usage.output_tokens
+        read, written = _read(self.usage), self.usage.output_tokens if self.usage else None
         if read is None and written is None:
             return "tokens unknown"
-        parts = [
-            f"{count:,} tokens {verb}" for count, verb in ((read, "read"), (written, "written")) if count is not None
-        ]
+        counts = ((read, "read"), (written, "written"))
+        parts = [f"{_count(count, 'token')} {verb}" for count, verb in counts if count is not None]
         return ("at least " if self.unmetered else "") + " and ".join(parts)
 
 
@@ -69,8 +70,17 @@ class Working:
     address: str
     since: float
     turn: int = 0
+    tokens: int = 0
+    """Read and written so far, as far as anybody told."""
     tools: dict[str, str] = field(default_factory=dict)
     """Calls that run, by id."""
+
+    def line(self, now: float) -> str:
+        """What it is doing now. What may be cut off at the edge of the terminal stands last."""
+        parts = [self.address, f"turn {max(self.turn, 1)}", _seconds(now - self.since)]
+        if self.tokens:
+            parts.append(_count(self.tokens, "token"))
+        return "  ".join([*parts, ", ".join(self.tools.values()) or "thinking"])
 
 
 class FlowLog:
@@ -115,6 +125,9 @@ class Progress:
         self._follow(event)
         if self._session.verbose:
             self._tell(event)
+        elif isinstance(event, ToolReturned) and event.is_error and self._session.for_people(self._err):
+            text = f"tool `{_short(event.tool)}` failed: {_short(event.text, 500)}"
+            self._session.tell(printable(self._session.mask(text)))
         if isinstance(event, AgentStarted):
             self.open()
 
@@ -153,12 +166,16 @@ class Progress:
                     totals.unmetered += 1
                 else:
                     totals.usage = totals.usage + event.usage if totals.usage else event.usage
+                if agent and event.usage:
+                    agent.tokens += (_read(event.usage) or 0) + (event.usage.output_tokens or 0)
             case ToolCalled():
                 totals.tool_calls += 1
                 if agent:
                     agent.tools[event.call_id] = f"{event.tool}({_short(event.arguments)})"
-            case ToolReturned() if agent:
-                agent.tools.pop(event.call_id, None)
+            case ToolReturned():
+                totals.failed_calls += event.is_error
+                if agent:
+                    agent.tools.pop(event.call_id, None)
             case AgentGaveUp():
                 totals.gave_up = event.reason
 
@@ -232,10 +249,8 @@ class Progress:
         if self._headline:
             table.add_row(self._spinner, Text(self._headline(), no_wrap=True, overflow="ellipsis"))
         for agent in list(self._working.values()):
-            doing = ", ".join(agent.tools.values()) or "thinking"
-            words = [agent.address, f"turn {max(agent.turn, 1)}", doing, _seconds(now - agent.since)]
-            shown = Text(printable(self._session.mask("  ".join(words))), no_wrap=True, overflow="ellipsis")
-            table.add_row(self._spinner, shown)
+            words = self._session.mask(agent.line(now))
+            table.add_row(self._spinner, Text(printable(words), no_wrap=True, overflow="ellipsis"))
         return table
 
 
@@ -267,7 +282,7 @@ def _read(usage: Usage | None) -> int | None:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _seconds(span: float) -> str:

@@ -292,7 +292,7 @@ def test_an_agent_at_work_is_shown_live_and_summed_up(tmp_path: Path, environ: d
     shown, status = on_a_terminal(["invoke", "--config", "agent.yaml", "--flow", "ask"], tmp_path, environ)
 
     live, answer = re.split(r"2 turns, 1 tool call, 2,500 tokens read and 50 tokens written, [01]\.\d s\n", shown)
-    assert "ask.helper  turn 2  thinking" in live
+    assert re.search(r"ask\.helper  turn 2  0\.\d s  1,230 tokens  thinking", live)
     assert "\x1b[2J" not in shown
     assert '"n"' in answer
     assert status == 0

@@ -20,7 +20,7 @@ from octo.observe import (
     TurnEnded,
     TurnStarted,
 )
-from octo_cli.progress import FlowLog, Progress
+from octo_cli.progress import FlowLog, Progress, Working
 from octo_cli.session import Session
 
 PLACE = ("desk.agent", "e1")
@@ -94,7 +94,11 @@ def test_a_failed_turn_and_the_default_path_are_told() -> None:
 @pytest.mark.parametrize(
     ("events", "line"),
     [
-        (RUN, "2 turns, 1 tool call, 2,500 tokens read and 50 tokens written, 0.0 s"),
+        (RUN, "2 turns, 1 tool call (1 failed), 2,500 tokens read and 50 tokens written, 0.0 s"),
+        (
+            [RUN[0], TurnEnded(*PLACE, iteration=1, seconds=1.0, usage=Usage(prompt_tokens=1200, output_tokens=1))],
+            "1 turn, 0 tool calls, 1,200 tokens read and 1 token written, 0.0 s",
+        ),
         ([RUN[0], TurnEnded(*PLACE, iteration=1, seconds=1.0)], "1 turn, 0 tool calls, tokens unknown, 0.0 s"),
         (
             [
@@ -105,10 +109,39 @@ def test_a_failed_turn_and_the_default_path_are_told() -> None:
             "2 turns, 0 tool calls, at least 1,200 tokens read and 30 tokens written, 0.0 s, gave up: why",
         ),
     ],
-    ids=["a run", "nobody counts", "one turn is not counted"],
+    ids=["a run", "one token", "nobody counts", "one turn is not counted"],
 )
 def test_one_line_sums_up_on_a_terminal(events: list[Event], line: str) -> None:
-    assert told(Terminal(), events, verbose=False).splitlines()[-1].rpartition("\x1b[2K")[2] == line
+    last = on_screen(told(Terminal(), events, verbose=False)).splitlines()[-1]
+
+    assert re.sub(r"\d\.\d s", "0.0 s", last) == line
+
+
+def on_screen(text: str) -> str:
+    """What is shown, without what moves the cursor."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
+
+
+def test_a_tool_call_that_fails_is_told_on_a_terminal() -> None:
+    failed = ToolReturned(
+        *PLACE, iteration=1, tool="lo\x1bok", call_id="c1", text='unknown tool\n"lo\x07ok"', is_error=True, seconds=0.0
+    )
+    events = [RUN[0], failed, RUN[-1]]
+    line = 'tool `lo\\u001bok` failed: unknown tool "lo\\u0007ok"\n'
+
+    assert line in on_screen(told(Terminal(), events, verbose=False))
+    assert told(io.StringIO(), events, verbose=False) == ""
+    assert line not in on_screen(told(Terminal(), events, verbose=True))
+
+
+def test_the_line_of_an_agent_at_work_ends_with_what_may_be_cut_off() -> None:
+    agent = Working("desk.agent", since=10.0, turn=2, tokens=1230)
+    began = Working("desk.agent", since=10.0)
+
+    assert began.line(10.04) == "desk.agent  turn 1  0.0 s  thinking"
+    assert agent.line(10.5) == "desk.agent  turn 2  0.5 s  1,230 tokens  thinking"
+    agent.tools = {"c1": "look({})", "c2": "find({})"}
+    assert agent.line(75.0) == "desk.agent  turn 2  1 min 5 s  1,230 tokens  look({}), find({})"
 
 
 def test_a_run_without_agents_shows_nothing_on_a_terminal() -> None:
