@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from octo.config.debug import DebugConfig
+from octo.debug import DebugConfig
 from octo.config.load import load
 from octo.doubles import Doubles
 from octo.errors import ConfigError, ConnectorError, UsageError
@@ -580,7 +580,7 @@ INSIDE = 'it lies inside the block that mock "main.if" replaces'
         (
             {"spies": ["main.last", "main.last", ""]},
             [
-                'spy "": `` is no block address',
+                'spy "": that is no block address',
                 'spy "main.last": the address is given twice',
             ],
         ),

@@ -70,8 +70,30 @@ def _explain(session: Session, config: octo.Config, address: str, *, json: bool)
     settings = found.pop("settings")
     lines = [f"{key}: {value}" for key, value in found.items()]
     lines.append("settings:" if settings else "settings: {}")
-    lines += [f"  {key}: {dumps(setting['value'])}  # {setting['from']}" for key, setting in settings.items()]
+    for key, setting in settings.items():
+        first, *more = _yaml({key: setting["value"]}).splitlines()
+        lines += [f"  {first}  # {setting['from']}", *(f"  {line}" for line in more)]
     output.text(session, "\n".join(lines))
+
+
+def _yaml(value: Json) -> str:
+    """A value as one would write it into a config; texts of several lines as blocks."""
+    import yaml  # here, because only this needs it
+
+    class Dumper(yaml.SafeDumper):
+        """Knows one more style of text."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    def number(dumper: yaml.SafeDumper, value: float) -> yaml.ScalarNode:
+        kind = "int" if value.is_integer() else "float"
+        return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", dumps(value))
+
+    Dumper.add_representer(str, text)
+    Dumper.add_representer(float, number)
+    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=float("inf")))
 
 
 def _counts(config: octo.Config) -> dict[str, int]:

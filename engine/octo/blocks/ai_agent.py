@@ -53,7 +53,7 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
     default: SubFlow | None = None
     """What runs when the model refuses, or comes to no answer."""
 
-    memory_max_tokens: Int = 0
+    memory_max_tokens: Int | None = None
     """Retired: `contextMaxTokens` took its place."""
 
     spellings: ClassVar[Mapping[str, str]] = {

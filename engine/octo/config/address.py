@@ -47,12 +47,14 @@ def blocks(config: Config) -> Iterator[tuple[Flow, Block]]:
 
 
 def find(config: Config, address: str) -> Block:
-    """The block that an address names; raises UsageError that says what exists instead."""
+    """The block that an address names. Raises UsageError that says what exists instead; whoever shows it, names the
+    address.
+    """
     segments = [_SEGMENT.fullmatch(segment) for segment in address.split(".")]
     first, *rest = segments
     if first is None or not rest or None in rest:
         raise UsageError(
-            f"`{address}` is no block address",
+            "that is no block address",
             hint="write `flow.block`, or `flow.block[branch].block` for an inner block",
         )
     chain = _flow_chain(config, first[1], first[2])
@@ -62,7 +64,7 @@ def find(config: Config, address: str) -> Block:
         block = _select(chain, segment[1])
         last = position == len(rest) - 1
         if last and segment[2] is not None:
-            raise UsageError(f"`{address}` names a branch, not a block", hint="name a block inside it after a dot")
+            raise UsageError("that names a branch, not a block", hint="name a block inside it after a dot")
         if not last:
             chain = _branch(block, segment[2])
     assert block is not None

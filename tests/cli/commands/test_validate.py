@@ -111,24 +111,85 @@ def test_explain_says_what_a_block_came_out_as(validate: Any) -> None:
     assert validate(GOOD, "--explain", "relay.stamp", terminal="out err") == (
         "address: relay.stamp\n"
         "type: set-variable\n"
-        "name: set-variable\n"
+        "label: set-variable\n"
         "from: app.yaml:8:9\n"
         "settings:\n"
-        '  name: "stage"  # app.yaml:4:23\n'
-        '  value: "\\"end\\""  # app.yaml:9:28\n',
+        "  name: stage  # app.yaml:4:23\n"
+        "  value: '\"end\"'  # app.yaml:9:28\n",
         "",
         0,
     )
     assert validate(GOOD, "--explain", "relay.stamp", "--json", terminal="out err").stdout == (
-        '{"address":"relay.stamp","type":"set-variable","name":"set-variable","from":"app.yaml:8:9","settings":'
+        '{"address":"relay.stamp","type":"set-variable","label":"set-variable","from":"app.yaml:8:9","settings":'
         '{"name":{"from":"app.yaml:4:23","value":"stage"},"value":{"from":"app.yaml:9:28","value":"\\"end\\""}}}\n'
+    )
+
+
+AGENT = """\
+connectors: [{name: model, type: llm-scripted, settings: {turns: [{text: done}]}}]
+flows:
+  - name: ask
+    process:
+      - type: ai-agent
+        name: helper
+        connector: model
+        prompt: |
+          You help: 1 < 2.
+          Be brief.
+        tools:
+          - name: look
+            description: Look something up
+            inputSchema: '{"required": ["n"], "properties": {"n": {"maximum": 1e6}}}'
+            process:
+              - type: set-variable
+                name: note
+                settings: {name: seen, value: body.n}
+"""
+
+
+def test_explain_lays_a_block_out_as_one_would_write_it(validate: Any) -> None:
+    assert validate(AGENT, "--explain", "ask.helper", terminal="out err") == (
+        """\
+address: ask.helper
+type: ai-agent
+label: helper
+from: app.yaml:5:9
+settings:
+  connector: model  # app.yaml:7:20
+  prompt: |  # app.yaml:8:17
+    You help: 1 < 2.
+    Be brief.
+  maxIterations: 8  # default
+  maxParallelTools: 10  # default
+  tools:  # app.yaml:12:11
+  - name: look
+    description: Look something up
+    inputSchema:
+      required:
+      - n
+      properties:
+        n:
+          maximum: 1000000
+    validateInput: true
+    idempotent: false
+    process:
+    - type: set-variable
+      label: note
+      settings:
+        name: seen
+        value: body.n
+  keepAttachments: false  # default
+  answer: json  # default
+""",
+        "",
+        0,
     )
 
 
 def test_explain_names_what_exists_when_the_address_is_wrong(validate: Any) -> None:
     assert validate(GOOD, "--explain", "relay.stmp", terminal="err") == (
         "",
-        'error: no block "stmp" in that chain (blocks: stamp, log)\nhint: did you mean `stamp`?\n',
+        'error: `relay.stmp`: no block "stmp" in that chain (blocks: stamp, log)\nhint: did you mean `stamp`?\n',
         2,
     )
 

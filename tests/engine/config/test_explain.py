@@ -29,6 +29,7 @@ flows:
             - type: log
               name: tell
               message: 'body'
+            - ref: stamp
 """
 
 
@@ -43,7 +44,7 @@ def test_each_setting_says_where_it_is_written(config: octo.Config) -> None:
     assert explain(config, "hail.stamp") == {
         "address": "hail.stamp",
         "type": "set-variable",
-        "name": "set-variable",
+        "label": "set-variable",
         "from": "app.yaml:10:9",
         "settings": {
             "name": {"value": "stage", "from": "app.yaml:6:23"},
@@ -52,21 +53,40 @@ def test_each_setting_says_where_it_is_written(config: octo.Config) -> None:
     }
 
 
-def test_defaults_are_filled_in_and_called_so(config: octo.Config) -> None:
+def test_defaults_are_filled_in_and_called_so_unless_they_are_empty(config: octo.Config) -> None:
     assert explain(config, "hail.if[then].tell")["settings"] == {
         "message": {"value": "body", "from": "app.yaml:18:24"},
         "level": {"value": "info", "from": "default"},
-        "logger": {"value": None, "from": "default"},
         "full": {"value": False, "from": "default"},
     }
 
 
-def test_inner_blocks_are_shown_with_their_settings(config: octo.Config) -> None:
+def test_inner_blocks_are_shown_as_they_would_be_written(config: octo.Config) -> None:
     assert explain(config, "hail.if")["settings"]["then"]["value"] == {
-        "process": [{"type": "log", "name": "tell", "message": "body", "level": "info", "full": False}]
+        "process": [
+            {"type": "log", "label": "tell", "settings": {"message": "body", "level": "info", "full": False}},
+            {"type": "set-variable", "settings": {"name": "stage", "value": '"start"'}},
+        ]
     }
 
 
-def test_a_wrong_address_says_what_exists(config: octo.Config) -> None:
-    with pytest.raises(UsageError, match=r'^no block "stmp" in that chain \(blocks: stamp, if\)$'):
-        explain(config, "hail.stmp")
+@pytest.mark.parametrize(
+    ("address", "error", "hint"),
+    [
+        ("hail.stmp", '`hail.stmp`: no block "stmp" in that chain (blocks: stamp, if)', "did you mean `stamp`?"),
+        ("x.stamp", '`x.stamp`: no flow named "x" (flows: hail)', "`octo graph` draws the blocks of a config"),
+        (
+            "hail",
+            "`hail`: that is no block address",
+            "write `flow.block`, or `flow.block[branch].block` for an inner block",
+        ),
+    ],
+    ids=["no such block", "no such flow", "no address"],
+)
+def test_a_wrong_address_is_repeated_with_what_exists(
+    config: octo.Config, address: str, error: str, hint: str | None
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        explain(config, address)
+
+    assert (caught.value.message, caught.value.hint) == (error, hint)
