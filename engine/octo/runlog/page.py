@@ -14,6 +14,7 @@ from octo.values import Json
 
 _OPEN: Final = 500
 """How many rows are opened from the start, at most."""
+_CHUNK: Final = 200
 _MANY: Final = 100
 _LONG: Final = 1000
 """Beyond so many records, what is closed is only parsed when it is opened."""
@@ -21,7 +22,8 @@ _KINDS: Final = {"turn": "model", "note": "event"}
 _ROLES: Final = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 Style: TypeAlias = Literal["code", "text", "error", "hint"]
-Fold: TypeAlias = Literal["", "parts", "all"]
+Mark: TypeAlias = Literal["end", "fold", "unfold"]
+"""A row ends; from here on nothing is parsed before it is wanted; up to here."""
 
 
 class Part(NamedTuple):
@@ -49,22 +51,16 @@ class Row:
     opened: bool
     many: bool
     """Whether it holds so many rows that those out of sight are not laid out."""
-    fold: Fold
-    """What of its content is not parsed before it is wanted."""
+    folded: bool
+    """Whether its parts are not parsed before they are wanted."""
     within: bool
-    """Whether it is itself inside such content."""
+    """Whether the row itself is not."""
     parts: tuple[Part, ...]
 
     @property
     def labels_only(self) -> bool:
         """Whether nothing but the labels of its parts is seen at first."""
         return all(part.closed for part in self.parts)
-
-
-class End(NamedTuple):
-    """The end of a row, after all that is inside it."""
-
-    unfolds: bool
 
 
 def page(records: Sequence[Record], name: str) -> str:
@@ -94,28 +90,36 @@ def _figures(sums: Totals) -> list[tuple[str, str]]:
     return [*figures, ("Failures", number(sums.failures)), ("Records", number(sums.records))]
 
 
-def _steps(roots: Sequence[Node], sums: Totals) -> Iterator[Row | End]:
-    """The rows in order, each with its end. No tree, however deep a run went."""
+def _steps(roots: Sequence[Node], sums: Totals) -> Iterator[Row | Mark]:
+    """The rows in order, with marks where a row ends. No tree, however deep a run went."""
     began = min((root.began for root in roots), default=0.0)
     is_long = sums.records > _LONG
     room = _OPEN
-    folded: Node | None = None
-    waiting: list[Node | End] = list(reversed(roots))
+    within = False
+    waiting: list[Node | Mark] = list(_in_chunks(roots) if is_long else roots)[::-1]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, End):
-            folded = None if node.unfolds else folded
+        if isinstance(node, str):
+            within = node == "fold" or (within and node == "end")
             yield node
             continue
-        opened = folded is None and len(node.children) <= room and _is_of_interest(node, roots)
+        opened = not within and len(node.children) <= room and _is_of_interest(node, roots)
         room -= len(node.children) if opened else 0
-        folds = is_long and folded is None and not opened and bool(node.children)
-        place = _place(node, began, sums.seconds)
-        fold: Fold = "all" if folds else "parts" if is_long else ""
-        yield _row(node, *place, opened=opened, fold=fold, within=folded is not None)
-        folded = node if folds else folded
-        waiting.append(End(folds))
-        waiting += reversed(node.children)
+        yield _row(node, *_place(node, began, sums.seconds), opened=opened, folded=is_long, within=within)
+        waiting.append("end")
+        if is_long and not opened and not within:
+            waiting += ["unfold", *reversed(node.children), "fold"]
+        else:
+            waiting += reversed(node.children)
+
+
+def _in_chunks(roots: Sequence[Node]) -> Iterator[Node | Mark]:
+    """What happened on its own account; what is beyond the first screens is folded, a chunk at a time."""
+    yield from roots[:_CHUNK]
+    for start in range(_CHUNK, len(roots), _CHUNK):
+        yield "fold"
+        yield from roots[start : start + _CHUNK]
+        yield "unfold"
 
 
 def _is_of_interest(node: Node, roots: Sequence[Node]) -> bool:
@@ -131,7 +135,7 @@ def _place(node: Node, began: float, seconds: float) -> tuple[float, float]:
     return start, min((node.seconds or 0.0) / whole * 100, 100 - start)
 
 
-def _row(node: Node, start: float, width: float, *, opened: bool, fold: Fold, within: bool) -> Row:
+def _row(node: Node, start: float, width: float, *, opened: bool, folded: bool, within: bool) -> Row:
     return Row(
         kind=_KINDS.get(node.kind, node.kind),
         name=node.name,
@@ -143,7 +147,7 @@ def _row(node: Node, start: float, width: float, *, opened: bool, fold: Fold, wi
         width=width,
         opened=opened,
         many=len(node.children) > _MANY,
-        fold=fold,
+        folded=folded,
         within=within,
         parts=tuple(_parts(node)),
     )
