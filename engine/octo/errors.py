@@ -10,7 +10,10 @@ OctoError
 │    ├─ RateLimited
 │    ├─ ContextTooLong
 │    ├─ BadRequest
-│    └─ Truncated
+│    ├─ NotAnAnswer
+│    ├─ Truncated
+│    ├─ Unreachable
+│    └─ OutOfTime
 ├─ StoreError          the store cannot be opened, is newer, or is locked
 └─ UsageError          a command line that cannot be carried out
 """
@@ -19,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 
@@ -150,8 +154,20 @@ class BadRequest(ProviderError):
     """The provider refused the request as malformed (400, 404, 422)."""
 
 
+class NotAnAnswer(ProviderError):
+    """What came is whole, but it is no answer of the API: a web page, data of another kind, nothing."""
+
+
 class Truncated(ProviderError):
     """The answer broke off before its end mark."""
+
+
+class Unreachable(ProviderError):
+    """There is no connection to the provider, or it broke before the answer was whole."""
+
+
+class OutOfTime(ProviderError):
+    """The time that one model call may take is over."""
 
 
 class StoreError(OctoError):
@@ -164,6 +180,12 @@ class UsageError(OctoError):
 
 def near(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The known name that was probably meant, or None. `cutoff` says how alike they must be, up to 1."""
+    return _near(name, tuple(known), cutoff)
+
+
+@lru_cache(256)
+def _near(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    """A generated file has the same slip in many places."""
     from difflib import get_close_matches
 
     names = {candidate.lower(): candidate for candidate in known}

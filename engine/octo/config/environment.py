@@ -15,6 +15,7 @@ from octo import dotenv, values
 from octo.config import resources
 from octo.config.document import Document
 from octo.config.document import Path as Place
+from octo.config.parser import MAX_PROBLEMS
 from octo.config.scalars import natural as natural
 from octo.errors import OctoError, Problem, did_you_mean
 from octo.fields import EnvText as EnvText
@@ -120,7 +121,7 @@ class _Substitution:
         for name in dict.fromkeys(_REFERENCE.findall(text)):
             if name not in known:
                 self.unresolved.append(path)
-                if name not in self.environment.missing:
+                if name not in self.environment.missing and len(self.problems) <= MAX_PROBLEMS:
                     self.problems.append(_unresolved(name, path, self.document, self.environment, text))
         sole = _REFERENCE.fullmatch(text)
         if sole:

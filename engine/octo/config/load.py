@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,8 +11,10 @@ from pydantic_core import ValidationError
 
 from octo import registry
 from octo.config import address, check, environment, merge, resources
+from octo.config.document import Document
 from octo.config.environment import Environment
 from octo.config.model import Config, Origin
+from octo.config.parser import MAX_PROBLEMS, too_many
 from octo.config.problems import Describer
 from octo.config.templates import Templates
 from octo.errors import ConfigError, Location, OctoError, Problem
@@ -79,7 +81,18 @@ def load(
     problem found; warnings are on the config.
     """
     path = Path(path)
-    documents = merge.read(path)
+    return build(merge.read(path), path, environ=environ, cwd=cwd, rewrite=rewrite)
+
+
+def build(
+    documents: Sequence[Document],
+    path: Path,
+    *,
+    environ: Mapping[str, str],
+    cwd: Path | None = None,
+    rewrite: Rewrite | None = None,
+) -> Config:
+    """A config from the documents of its file or directory, which were read before; else as `load`."""
     root = path if path.is_dir() else path.parent
     environment_values, problems = environment.resolve(documents, root=root, environ=environ, cwd=cwd or Path.cwd())
     substituted = []
@@ -114,7 +127,8 @@ def load(
     warnings += [problem for problem in problems if problem.severity == "warning"]
     errors = _in_order([problem for problem in problems if problem.severity == "error"])
     if errors or config is None:
-        raise ConfigError([_masked(problem, environment_values) for problem in _in_order([*errors, *warnings])])
+        shown = _in_order([*_first(errors), *_first(_in_order(warnings))])
+        raise ConfigError([_masked(problem, environment_values) for problem in shown])
     config.put_at(
         replace(config.origin, warnings=tuple(_masked(problem, environment_values) for problem in _in_order(warnings)))
     )
@@ -126,6 +140,13 @@ def _masked(problem: Problem, environment: Environment) -> Problem:
     excerpt = problem.excerpt and replace(problem.excerpt, text=environment.mask(problem.excerpt.text))
     hint = problem.hint and environment.mask(problem.hint)
     return replace(problem, message=environment.mask(problem.message), hint=hint, excerpt=excerpt)
+
+
+def _first(problems: list[Problem]) -> list[Problem]:
+    """As many problems as are shown, and a word on the rest."""
+    if len(problems) <= MAX_PROBLEMS:
+        return problems
+    return [*problems[:MAX_PROBLEMS], too_many(problems[MAX_PROBLEMS])]
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

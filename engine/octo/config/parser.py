@@ -6,7 +6,7 @@ The events come from libyaml; what they mean is decided here, by the YAML 1.2 co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import yaml
@@ -35,6 +35,8 @@ from octo.values import Json, kind_of, render
 MAX_DEPTH = 200
 MAX_ALIAS_NODES = 100_000
 MAX_ALIAS_TEXT = 10_000_000
+MAX_PROBLEMS = 1000
+"""More than anyone reads before they mend the first ones."""
 
 Span: TypeAlias = int
 """Start and end of a piece of the text, in one number: a large file has hundreds of thousands of them."""
@@ -101,6 +103,19 @@ def read_yaml(source: SourceText) -> Reading:
     except _GiveUp as error:
         reading.problems.append(error.problem)
     return reading
+
+
+def events(text: str) -> Iterator[Any]:
+    """The events of a text, whose marks count in it as it is written."""
+    stream = _Parser(_shield(text)[0])
+    while stream.check_event():
+        yield stream.get_event()
+
+
+def too_many(first: Problem) -> Problem:
+    """What is said in the place of the first problem that is not shown."""
+    message = f"there are more than {MAX_PROBLEMS} problems; those from here on are not shown"
+    return Problem(message, first.location, "mend the others first")
 
 
 class _GiveUp(Exception):
@@ -322,7 +337,10 @@ class _Builder:
     def problem(self, message: str, event: Any, hint: str | None = None) -> None:
         scalar = isinstance(event, ScalarEvent | AliasEvent)
         start, end = _ends(event)
-        self.reading.problems.append(self.source.problem(message, start, end if scalar else None, hint))
+        problem = self.source.problem(message, start, end if scalar else None, hint)
+        if len(self.reading.problems) == MAX_PROBLEMS:
+            raise _GiveUp(too_many(problem))
+        self.reading.problems.append(problem)
 
 
 def _span(event: Any) -> Span:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic_core import ErrorDetails, ValidationError
@@ -13,6 +14,7 @@ from octo.block import RESERVED, Block
 from octo.config.document import Path
 from octo.config.merge import Merged
 from octo.config.model import Processor
+from octo.config.parser import MAX_PROBLEMS
 from octo.connector import ENTRY_KEYS, Connector
 from octo.errors import Location, OctoError, Problem, did_you_mean, near
 from octo.fields import LoadContext, Model
@@ -87,7 +89,10 @@ class Describer:
         self._context = context
 
     def problems(self, error: ValidationError) -> Iterator[Problem]:
-        """Every finding of a validation."""
+        """The findings of a validation; of very many, one more than are shown."""
+        return islice(self._problems(error), MAX_PROBLEMS + 1)
+
+    def _problems(self, error: ValidationError) -> Iterator[Problem]:
         for details in error.errors(include_url=False):
             if details["type"] == "echo" or _counts_faulty_items(details) or self._is_misspelt(details):
                 continue

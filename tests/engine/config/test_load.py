@@ -362,3 +362,43 @@ def test_a_thousand_misspelt_types_are_reported_soon():
     blocks = "\n".join("      - { type: set-paylod, value: '1' }" for _ in range(1_000))
 
     assert len(problems(f"flows:\n  - name: main\n    process:\n{blocks}")) == 1_000
+
+
+VERY_MANY = {
+    "unknown keys at the top": "".join(f"key{index}: {index}\n" for index in range(20_000)),
+    "unknown settings": "flows:\n  - name: main\n    process:\n      - type: set-payload\n        settings:\n"
+    + "".join(f"          key{index}: 1\n" for index in range(20_000)),
+    "the same key again and again": "flows: []\n" * 20_000,
+    "the same slip again and again": "flows:\n  - name: main\n    process:\n" + "      - tpye: log\n" * 20_000,
+    "variables that nobody declares": "flows:\n  - name: main\n    process: []\n    description: x\nservice:\n"
+    + "".join(f"  x-{index}: ${{V{index}}}\n" for index in range(20_000)),
+}
+
+
+@pytest.mark.parametrize("text", VERY_MANY.values(), ids=VERY_MANY)
+def test_of_very_many_problems_the_first_are_shown(text):
+    found = problems(text)
+
+    _, message, hint = found[-1]
+    assert len(found) == 1_001
+    assert message.removeprefix("parse config: ") == (
+        "there are more than 1000 problems; those from here on are not shown"
+    )
+    assert hint == "mend the others first"
+
+
+def test_equal_expressions_are_compiled_once():
+    loaded = config(
+        """
+        flows:
+          - name: main
+            process:
+              - { type: set-payload, value: body.a }
+              - { type: set-payload, value: body.a }
+              - { type: if, condition: body.a, then: { process: [] } }
+        """
+    )
+    first, second, third = loaded.flows[0].process
+
+    assert first.value is second.value
+    assert third.condition is not first.value
