@@ -31,8 +31,9 @@ def kind_of(file: Path) -> str:
 
 
 def is_data(path: tuple[str | int, ...]) -> bool:
-    """Whether the author decides what stands at a path of a file beside a config: values, and addresses of blocks."""
-    return path[-1] in {"data", "body"} or path[-2:-1] == ("mocks",) or bool({"data", "body", "vars"} & {*path[:-1]})
+    """Whether the author decides what stands at a path of a file beside a config: values, names and addresses."""
+    named = {"inputs", "mocks", "models", "spies", "sent", "env"}
+    return path[-1] in {"data", "body"} or bool(named & {*path[-2:-1]} or {"data", "body", "vars"} & {*path[:-1]})
 
 
 @pytest.fixture(scope="module")
