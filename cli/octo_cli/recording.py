@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -55,12 +55,18 @@ def _opened(session: Session, option: str, name: str, files: ExitStack) -> TextI
     try:
         _keep_what_is_no_log(option, path)
         stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
-        files.enter_context(stream)
+        files.callback(_close, stream)
         if path.is_file() and sys.platform != "win32":
             os.fchmod(stream.fileno(), 0o600)
     except OSError as error:
         raise UsageError(f"`{option}`: cannot write `{name}`: {(error.strerror or str(error)).lower()}") from error
     return stream
+
+
+def _close(stream: TextIO) -> None:
+    """What could not be written was told already."""
+    with suppress(OSError):
+        stream.close()
 
 
 def _keep_what_is_no_log(option: str, path: Path) -> None:

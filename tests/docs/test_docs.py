@@ -24,11 +24,12 @@ from octo.connectors.llm import LlmAnthropic
 from octo.connectors.llm_scripted import LlmScripted
 from octo.fields import Model
 from octo.llm.providers import PROVIDERS
+from octo.runlog import record
 from octo_cli.main import main
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-AGENTS, COMMAND_LINE = ROOT / "docs" / "agents.md", ROOT / "docs" / "command-line.md"
+AGENTS, COMMAND_LINE, RUNS = (ROOT / "docs" / name for name in ("agents.md", "command-line.md", "runs.md"))
 HELP_OPTIONS = {"-h", "--help"}
 
 
@@ -333,3 +334,9 @@ def test_the_table_of_accepted_files_says_what_the_providers_take():
     assert taken == {provider.connector: provider.media_types for provider in PROVIDERS.values()} | {
         "llm-scripted": None
     }
+
+
+def test_the_tables_of_the_run_log_name_every_field_and_kind_in_their_order():
+    rows = {table.header[0]: first_column(table) for table in tables(RUNS)}
+
+    assert rows == {"field": list(record.FIELDS), "kind": list(record.KINDS)}

@@ -14,6 +14,22 @@ LIMIT: Final = 32768
 """How many bytes of JSON a body or the variables may have by default; larger ones are left out."""
 
 
+KINDS: Final = (
+    "flow.started",
+    "flow.completed",
+    "flow.dropped",
+    "flow.failed",
+    "block.pre-invoke",
+    "block.post-invoke",
+    "agent.turn_start",
+    "llm.turn",
+    "agent.tool_call",
+    "agent.tool_result",
+    "agent.guardrail",
+)
+"""What a record may be about."""
+
+
 @dataclass(frozen=True)
 class Record:
     """One thing that happened in a run. What is empty is not written.
@@ -25,7 +41,7 @@ class Record:
     seq: int
     """Counts from 1, in the order in which things happened."""
     kind: str
-    """`flow.started`, `block.post-invoke`, `llm.turn`, …"""
+    """One of `KINDS`, as long as octo wrote it."""
     trace_id: str = ""
     """Joins everything that one message caused: the id of that message."""
     span_id: int = 0
@@ -54,13 +70,13 @@ class Record:
         data = parse(line)
         if not isinstance(data, dict) or not {"seq", "kind"} <= data.keys():
             raise ValueError("expected a record of a run, an object with `seq` and `kind`")
-        return cls(**{_FIELDS[name][0]: _read(name, value) for name, value in data.items() if name in _FIELDS})
+        return cls(**{FIELDS[name][0]: _read(name, value) for name, value in data.items() if name in FIELDS})
 
     @cached_property
     def text(self) -> str:
         """The record as one line of JSON."""
         parts = Ordered()
-        for name, (attribute, _) in _FIELDS.items():
+        for name, (attribute, _) in FIELDS.items():
             value = getattr(self, attribute)
             if value or (value is not None and name in _MAY_BE_ZERO):
                 parts[name] = value
@@ -103,7 +119,7 @@ class Record:
         )
 
 
-_FIELDS: Final[Mapping[str, tuple[str, type]]] = {
+FIELDS: Final[Mapping[str, tuple[str, type]]] = {
     "seq": ("seq", int),
     "kind": ("kind", str),
     "traceId": ("trace_id", str),
@@ -135,7 +151,7 @@ def instant(ns: int) -> str:
 
 
 def _read(name: str, value: Json) -> Any:
-    kind = _FIELDS[name][1]
+    kind = FIELDS[name][1]
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, kind) or kind is int:

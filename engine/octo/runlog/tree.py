@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -141,11 +142,17 @@ def read(file: Path) -> list[Record]:
         except ValueError as error:
             if number == len(lines) and records:
                 break
-            place = Location(str(file), number, 1)
-            raise UsageError(f"this is no run log: {error}", hint=_HINT, location=place) from None
+            place = Location(str(file), number, getattr(error, "colno", 1))
+            raise UsageError(f"this is no run log: {_fault(error)}", hint=_HINT, location=place) from None
     if not records:
         raise UsageError(f"`{file}` holds no records", hint=_HINT)
     return records
+
+
+def _fault(error: ValueError) -> str:
+    """What is wrong with a line; where in the line, its place says."""
+    text = error.msg if isinstance(error, JSONDecodeError) else str(error)
+    return text[:1].lower() + text[1:]
 
 
 def tree(records: Iterable[Record]) -> list[Node]:
