@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections import defaultdict
@@ -11,11 +12,17 @@ from typing import Final
 
 from octo.errors import BadRequest
 from octo.llm.chat import ChatMessage, Part, Text, ToolCall, ToolResult
+from octo.values import Json
 
 INTERRUPTED: Final = "interrupted, outcome unknown"
 """What the model reads where the result of a call was lost."""
 NO_CONTENT: Final = "(no content)"
 """What stands where a vendor wants text and there is none."""
+_UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9_-]")
+"""What not every vendor takes in ids and names of calls."""
+_LONGEST_NAME: Final = 64
+_DEEPEST: Final = 200
+"""So many levels of nesting every vendor reads."""
 
 _log = logging.getLogger("octo.llm")
 
@@ -56,7 +63,7 @@ def _with_results(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
                 turns.append(message)
             case "assistant":
                 settle()
-                turns.append(_without_nameless_calls(message))
+                turns.append(_with_plain_names(message))
                 open_calls = turns[-1].calls
             case _:
                 raise BadRequest(f"unknown message role `{message.role}`")
@@ -64,9 +71,17 @@ def _with_results(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     return turns
 
 
-def _without_nameless_calls(message: ChatMessage) -> ChatMessage:
-    parts = (part for part in message.parts if not (isinstance(part, ToolCall) and is_blank(part.name)))
-    return replace(message, parts=tuple(parts))
+def _with_plain_names(message: ChatMessage) -> ChatMessage:
+    """The turn with each call under a name that all vendors take; a call without a name is left out.
+
+    What a model invents for a name may hold anything, and its turn is sent on every later call.
+    """
+    parts = (_with_plain_name(part) if isinstance(part, ToolCall) else part for part in message.parts)
+    return replace(message, parts=tuple(part for part in parts if part is not None))
+
+
+def _with_plain_name(call: ToolCall) -> ToolCall | None:
+    return None if is_blank(call.name) else replace(call, name=_UNUSUAL.sub("_", call.name)[:_LONGEST_NAME])
 
 
 def _in_call_order(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Iterable[ToolResult]:
@@ -106,7 +121,7 @@ def _with_ids(turn: ChatMessage, ids: Iterator[str]) -> ChatMessage:
 
 
 def _unused(id: str, used: set[str]) -> str:
-    base = re.sub(r"[^a-zA-Z0-9_-]", "_", id) or "call"
+    base = _UNUSUAL.sub("_", id) or "call"
     candidate, number = base, 1
     while candidate in used:
         number += 1
@@ -135,3 +150,24 @@ def _merged(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
 def without_blank_text(parts: Iterable[Part]) -> list[Part]:
     """The parts but for text that is blank after trimming, which no vendor takes."""
     return [part for part in parts if not (isinstance(part, Text) and is_blank(part.text))]
+
+
+def arguments(text: str) -> dict[str, Json] | None:
+    """The arguments of a call as the object that vendors want; None for text that is none."""
+    try:
+        value = _strict.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and _nests_at_most(_DEEPEST, value) else None
+
+
+def _nests_at_most(depth: int, value: Json) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > 0 and all(_nests_at_most(depth - 1, item) for item in items)
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"`{name}` is not JSON")
+
+
+_strict: Final = json.JSONDecoder(parse_constant=_refuse_constant)

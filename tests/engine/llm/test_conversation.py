@@ -144,6 +144,34 @@ def test_an_unknown_role_is_an_error():
         conversation.valid([ChatMessage("system", (Text("x"),))])  # type: ignore[arg-type]  # what a store may hold
 
 
+def test_names_that_a_model_made_up_are_brought_into_letters_that_every_vendor_takes():
+    turns = [user("q"), assistant(call("a", "functions.é:1"), call("b", "x" * 70)), results(result("a"), result("b"))]
+
+    assert [one.name for one in conversation.valid(turns)[1].calls] == ["functions___1", "x" * 64]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{}", {}),
+        (' {"a": [1.5, null]}\n', {"a": [1.5, None]}),
+        ("", None),
+        ('{"a":', None),
+        ("[1]", None),
+        ("null", None),
+        ('{"a": NaN}', None),
+        ('{"a":' * 199 + "1" + "}" * 199, "read"),
+        ('{"a":' * 201 + "1" + "}" * 201, None),
+        ('{"a":' * 100_000, None),
+    ],
+    ids=["empty", "spaced", "no text", "cut", "list", "null", "NaN", "deep", "too deep", "endless"],
+)
+def test_arguments_are_an_object_or_nothing(text: str, expected: object):
+    found = conversation.arguments(text)
+
+    assert (found if expected != "read" else found and "read") == expected
+
+
 IDS = st.sampled_from(["a", "b", "c", ""])
 TURNS = st.lists(
     st.one_of(
