@@ -64,6 +64,7 @@ INVOKE = ("invoke", "--config", "app.yaml", "--flow", "order", "--data", '{"n": 
         (("expr", "body.n + 1", "--data", '{"n": 1}'), TYPER),
         (("validate", "--config", "app.yaml"), TYPER | PYDANTIC | YAML),
         (INVOKE, TYPER | PYDANTIC | YAML),
+        ((*INVOKE, "--log", "run.jsonl"), TYPER | PYDANTIC | YAML),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
 )
