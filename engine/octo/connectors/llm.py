@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from octo.connector import Connector
 from octo.errors import ConnectorError
-from octo.fields import Bool, Int, LooseText, Refusals, Text, one_of
-from octo.llm.credentials import Credentials, header_list, url_fault
+from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
+from octo.llm.credentials import Credentials, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS
 from octo.llm.wire import Endpoint
 from octo.values import Json
@@ -21,9 +20,21 @@ if TYPE_CHECKING:
     from octo.llm.model import HttpModel
     from octo.runtime import Runtime
 
-_UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What no value of a header may hold."""
 _SMALLEST_BUDGET = 1024
+
+
+def _with_variable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    text = handler(value)
+    return EnvText(text, value.name) if isinstance(value, EnvText) else text
+
+
+NamedText = Annotated[Text, WrapValidator(_with_variable)]
+"""Text that still knows the variable which it is the value of."""
+
+
+def _origin(setting: str, text: str) -> str:
+    """Where the text of a setting was written, as hints say it."""
+    return f"`{setting}` (variable `{text.name}`)" if isinstance(text, EnvText) else f"`{setting}`"
 
 
 class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
@@ -31,7 +42,7 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
 
     spellings = {"base_url": "baseURL", "api_key": "apiKey"}
 
-    api_key: Text
+    api_key: NamedText
     """API key; write `${NAME}` and declare the variable under `env`."""
 
     model: Text = "claude-sonnet-4-6"
@@ -40,7 +51,7 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
     max_tokens: Int = 4096
     """The most tokens of one answer, thinking included. 0 or less means 4096; an agent's own value wins."""
 
-    base_url: Text = Field("", alias="baseURL")
+    base_url: NamedText = Field("", alias="baseURL")
     """Address of the API, with or without `/v1`. Without it `ANTHROPIC_BASE_URL` counts, then Anthropic's own."""
 
     thinking: Annotated[Literal["off", "adaptive", "budgeted"], one_of("off", "adaptive", "budgeted")] = "off"
@@ -59,7 +70,10 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
     """An id of the end user, which Anthropic is told of."""
 
     headers: dict[str, LooseText] = Field(default_factory=dict)
-    """Further HTTP headers; one that is sent anyway is replaced, and `authorization` replaces the key."""
+    """Further HTTP headers; one that is sent anyway is replaced, and `authorization` replaces the key.
+
+    Those that belong to the connection, such as `content-length`, are refused.
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -78,15 +92,13 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
         refusals = Refusals()
         if self.thinking == "budgeted":
             self._check_budget(refusals)
-        if _UNSENDABLE.search(self.api_key.strip()):
-            refusals.add("the key holds a line break or another control character", "apiKey")
+        if fault := header_fault(PROVIDERS["anthropic"].key_header, self.api_key.strip()):
+            refusals.add(fault, "apiKey")
         if self.base_url and (fault := url_fault(self.base_url.strip())):
             refusals.add(f"expected a URL, found `{self.base_url}`: {fault}", "baseURL")
         for name, value in self.headers.items():
-            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-                refusals.add(f"`{name}` is not the name of an HTTP header", "headers", name, at="key")
-            if _UNSENDABLE.search(value.strip()):
-                refusals.add("the value holds a line break or another control character", "headers", name)
+            if fault := header_fault(name, value.strip()):
+                refusals.add(fault, "headers", name, at="key")
         refusals.raise_if_any()
         return self
 
@@ -118,16 +130,18 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
 
         environ = runtime.config.environ
         endpoint = self.endpoint(environ)
-        async with Transport(environ, mask=endpoint.credentials.mask) as transport:
-            yield HttpModel(endpoint, transport)
+        async with Transport(environ, instance=self.instance, mask=endpoint.credentials.mask) as transport:
+            yield HttpModel(endpoint, transport, self.instance)
 
     def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
         """What calls are built from. Raises ConnectorError when the environment redirects them to no URL."""
         provider = PROVIDERS["anthropic"]
-        redirected = environ.get(provider.base_url_variable, "").strip()
+        variable = provider.base_url_variable
+        redirected = environ.get(variable, "").strip()
         base_url = self.base_url.strip() or redirected or provider.base_url
         if fault := url_fault(base_url):
-            raise ConnectorError(f"{provider.base_url_variable} is `{base_url}`, which is no URL: {fault}")
+            raise ConnectorError(f"{variable} is `{base_url}`, which is no URL: {fault}")
+        own = _origin("baseURL", self.base_url) if self.base_url.strip() else ""
         return Endpoint(
             Credentials(
                 provider.id,
@@ -136,8 +150,10 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
                 api_key=self.api_key.strip(),
                 user=self.user.strip(),
                 enable_1m_context=self.enable_1m_context,
-                shared_headers=header_list(environ.get("OCTO_AI_HTTP_HEADERS", "")),
+                shared_headers=shared_headers(environ),
                 custom_headers=tuple((name, value.strip()) for name, value in self.headers.items() if value.strip()),
+                key_origin=_origin("apiKey", self.api_key),
+                url_origin=own or (f"`{variable}`" if redirected else ""),
             ),
             model=self.model.strip(),
             max_tokens=self._cap(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -103,6 +104,16 @@ class Usage(Model):
     """Everything that was read; by default `inputTokens`."""
     reported_cost_usd: Number | None = Field(default=None, alias="reportedCostUSD")
     """What the call cost, in US dollars."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refusals = Refusals()
+        for key, name in self.yaml_keys().items():
+            number = getattr(self, name)
+            if number is not None and not 0 <= number < math.inf:
+                refusals.add(f"expected 0 or more, found {number}", key)
+        refusals.raise_if_any()
+        return self
 
     def scripted(self) -> chat.Usage:
         return chat.Usage(**{name: getattr(self, name) for name in type(self).model_fields})
@@ -300,4 +311,5 @@ class LlmScripted(Connector, type="llm-scripted", category="llm"):
             model=self.model,
             on_exhausted=self.on_exhausted,
             chunk_size=self.chunk_size,
+            instance=self.instance,
         )

@@ -16,6 +16,8 @@ EXCERPT: Final = 200
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_HALF: Final = re.compile(r"[\ud800-\udfff]")
+"""What stands for a byte of the environment that is not UTF-8."""
 _LEGACY_CHARSET: Final = re.compile(r"charset\s*=\s*\"?((?:iso-8859-|windows-125)\d+)", re.IGNORECASE)
 
 
@@ -89,6 +91,8 @@ def header_fault(name: str, value: str) -> str | None:
         return f"`{' '.join(name.split())}` is not the name of an HTTP header"
     if _UNSENDABLE.search(value):
         return f"the value of header `{name}` holds a line break or another control character"
+    if not value.isascii() and _HALF.search(value):
+        return f"the value of header `{name}` holds bytes that are not UTF-8"
     return None
 
 

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 from urllib.parse import urlsplit
+
+from octo.http import call
 
 Headers = tuple[tuple[str, str], ...]
 
-CREDENTIAL_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
+CREDENTIAL_HEADERS: Final = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
+
+SHARED_HEADERS: Final = "OCTO_AI_HTTP_HEADERS"
+"""The environment variable that adds headers to the calls of all connectors."""
+
+_SHORTEST_SECRET: Final = 6
+"""Shorter ones are ordinary words, too."""
+
+_OF_THE_CONNECTION: Final = frozenset(
+    {
+        "connection",
+        "content-encoding",
+        "content-length",
+        "expect",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that say how a request is framed and carried, which only the one who sends it can know."""
+
+_log = logging.getLogger("octo.llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +58,24 @@ class Credentials:
     """Headers that the environment adds to the calls of all connectors."""
     custom_headers: Headers = field(default=(), repr=False)
     """The connector's own headers, which have the last word."""
+    key_origin: str = field(default="`apiKey`", compare=False)
+    """Where `api_key` was set, as hints say it."""
+    url_origin: str = field(default="", compare=False)
+    """Where `base_url` was set, as hints say it; empty when it is the provider's own address."""
 
     @property
     def _configured(self) -> Headers:
         return (*self.shared_headers, *self.custom_headers)
+
+    @property
+    def key_source(self) -> str:
+        """What carries the key that goes out: a header that was configured in its place, or the key itself."""
+        replacing = {"authorization", self.key_header}
+        for headers, source in ((self.custom_headers, "`headers`"), (self.shared_headers, f"`{SHARED_HEADERS}`")):
+            name = next((name for name, _ in headers if name.lower() in replacing), None)
+            if name is not None:
+                return f"the header `{name}` in {source}"
+        return self.key_origin
 
     def headers(self, fixed: Mapping[str, str]) -> Headers:
         """All headers of a call: content type, key, what the wire fixes, then what was configured.
@@ -48,21 +92,51 @@ class Credentials:
         return (*kept, *configured.values())
 
     def mask(self, text: str) -> str:
-        """The text without the secrets that these credentials hold."""
+        """The text without the secrets that these credentials hold, also where one was cut off."""
         secrets = [self.api_key]
         for name, value in self._configured:
             if name.lower() in CREDENTIAL_HEADERS:
                 secrets += [value, value.removeprefix("Bearer ")]
         for secret in sorted(secrets, key=len, reverse=True):
-            if len(secret) >= 6:
+            if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "***")
+            for end in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+                text = text.replace(f"{secret[:end]}…", "***…")
         return text
 
 
-def header_list(text: str) -> Headers:
-    """The headers of a list `name: value, name2: value2`; entries without both sides are skipped."""
-    pairs = (entry.partition(":") for entry in text.split(","))
-    return tuple((name.strip(), value.strip()) for name, _, value in pairs if name.strip() and value.strip())
+def header_fault(name: str, value: str) -> str | None:
+    """Why a header cannot be configured, or None. The value is never quoted."""
+    if name.lower() in _OF_THE_CONNECTION:
+        return f"the header `{name}` belongs to the connection, which octo manages"
+    return call.header_fault(name, value)
+
+
+def shared_headers(environ: Mapping[str, str]) -> Headers:
+    """The headers of the list `name: value, name2: value2` in the environment.
+
+    An entry that cannot be used is skipped with a warning that does not quote it: it may be part of a secret.
+    """
+    found: list[tuple[str, str]] = []
+    for number, entry in enumerate(environ.get(SHARED_HEADERS, "").split(","), 1):
+        name, colon, value = (part.strip() for part in entry.partition(":"))
+        if fault := _entry_fault(name, colon, value):
+            _log.warning("%s: entry %d is skipped: %s", SHARED_HEADERS, number, fault)
+        elif name:
+            found.append((name, value))
+    return tuple(found)
+
+
+def _entry_fault(name: str, colon: str, value: str) -> str | None:
+    if not name and not colon:
+        return None
+    if not colon:
+        return "expected `name: value`, found no colon"
+    if not name or not value:
+        return f"expected `name: value`, found no {'value' if name else 'name'}"
+    if not call.is_token(name):
+        return "what stands before the colon is not the name of an HTTP header"
+    return header_fault(name, value)
 
 
 def url_fault(url: str) -> str | None:
@@ -78,6 +152,8 @@ def url_fault(url: str) -> str | None:
         return "it names no host"
     if any(character.isspace() or ord(character) < 32 for character in url):
         return "it holds white space"
+    if "#" in url:
+        return "it holds a `#`, after which nothing is sent"
     return None
 
 

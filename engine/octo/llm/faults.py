@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from octo.errors import AuthenticationFailed, BadRequest, ContextTooLong, ProviderError, RateLimited
+from octo.errors import AuthenticationFailed, BadRequest, ContextTooLong, NotAnAnswer, ProviderError, RateLimited
+from octo.llm.credentials import shown_url
+from octo.llm.wire import shown
 from octo.values import Json
 
 _SHOWN: Final = 2000
@@ -38,14 +40,17 @@ def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> Provide
     """The error of an answer whose status says that it is none. `body` may have been cut off."""
     text = body.decode("utf-8", errors="replace")
     parsed = _json(text)
-    content_type = headers.get("content-type", "")
-    message = _message(parsed) if parsed is not None else _page(text, content_type)
+    if parsed is not None:
+        message = _message(parsed)
+    else:
+        message = _description(body, headers) or _salvaged(text) or _short(text, 200)
     should_retry = headers.get("x-should-retry", "").lower()
     if 300 <= status < 400:
-        return BadRequest(
-            f"status {status}: redirects are not followed",
+        onward = _short(shown_url(headers.get("location", "")), 200)
+        return NotAnAnswer(
+            f"status {status}: redirects are not followed{f', this one leads to {onward}' if onward else ''}",
             status=status,
-            hint="set `baseURL` to the address that the server redirects to",
+            hint="set `baseURL` to the address of the API that does not redirect",
         )
     return _error(
         status,
@@ -55,6 +60,7 @@ def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> Provide
         retry_after=_retry_after(headers),
         request_id=headers.get("request-id") or headers.get("x-request-id"),
         about=message,
+        page=parsed is None and is_page(body, headers),
     )
 
 
@@ -64,13 +70,17 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
     `retryable` is what the wire knows of the kind of error, None when it knows nothing.
     """
     fields = error if isinstance(error, dict) else {"message": error}
-    words = f"{fields.get('code') or ''} {fields.get('type') or ''}".lower().strip()
+    words = " ".join(str(word) for name in ("code", "type") if isinstance(word := fields.get(name), str | int)).lower()
     status = _numeric(fields.get("code"))
     if status is None:
         status = next((status for word, status in _WORDS if word in words), 500)
     if retryable is None:
         retryable = _is_retryable(status) and "insufficient_quota" not in words
-    message = _own_words({"error": error}) or words or "the provider reported an error"
+    message = (
+        _own_words({"error": error})
+        or _short(words, 200)
+        or (shown(error) if error else "the provider reported an error")
+    )
     return _error(
         status,
         f"status {status} in the answer: {message}",
@@ -79,9 +89,39 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
     )
 
 
-def page_summary(body: bytes, content_type: str) -> str:
+def found(body: bytes, headers: Mapping[str, str]) -> str:
     """A few words on a body that is not what was asked for."""
-    return _page(body.decode("utf-8", errors="replace"), content_type) or "an empty body"
+    words = _short(body.decode("utf-8", errors="replace"), 200)
+    return _description(body, headers) or (f"`{words}`" if words else "an empty body")
+
+
+def _description(body: bytes, headers: Mapping[str, str]) -> str:
+    """What a body is that cannot be quoted; of a page its title or first words. Empty for text."""
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding not in {"", "identity", "gzip", "deflate"}:
+        return f"a body in the encoding `{_short(encoding, 40)}`"
+    text = body.decode("utf-8", errors="replace")
+    if is_page(body, headers):
+        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        visible = re.sub(r"<(script|style)\b.*?(</\1>|$)", " ", text, flags=re.IGNORECASE | re.DOTALL)
+        words = _short(title[1] if title else re.sub(r"<[^>]*>?", " ", visible), 200)
+        return f"an HTML page: {words}" if words else "an HTML page"
+    if b"\0" in body or text.count("\ufffd") > len(text) // 10:
+        return f"{len(body)} bytes that are no text"
+    return ""
+
+
+def is_page(body: bytes, headers: Mapping[str, str]) -> bool:
+    """Whether a body is an HTML page."""
+    start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:200].lower()
+    return "html" in headers.get("content-type", "").lower() or start.startswith((b"<!doctype html", b"<html"))
+
+
+def sign(error: ProviderError, connector: str, instance: str, *, streamed: bool) -> None:
+    """Begin the text of an error with whose call failed: the type of the connector, the way of asking, its name."""
+    which = f'connector "{instance}": ' if instance else ""
+    error.message = f"{connector} {'stream' if streamed else 'complete'}: {which}{error.message}"
+    error.args = (error.message,)
 
 
 def _error(
@@ -92,12 +132,14 @@ def _error(
     about: str,
     retry_after: float | None = None,
     request_id: str | None = None,
+    page: bool = False,
 ) -> ProviderError:
-    hint = None
     kind: type[ProviderError]
     match status:
+        case _ if page and not _is_retryable(status):
+            kind = NotAnAnswer
         case 401 | 403:
-            kind, hint = AuthenticationFailed, "check the connector's `apiKey`"
+            kind = AuthenticationFailed
         case 429:
             kind = RateLimited
         case 400 | 413 if _CONTEXT.search(about):
@@ -106,7 +148,7 @@ def _error(
             kind = BadRequest
         case _:
             kind = ProviderError
-    return kind(text, status=status, retryable=retryable, retry_after=retry_after, request_id=request_id, hint=hint)
+    return kind(text, status=status, retryable=retryable, retry_after=retry_after, request_id=request_id)
 
 
 def _is_retryable(status: int) -> bool:
@@ -141,7 +183,18 @@ def _json(text: str) -> Json:
 
 def _message(parsed: Json) -> str:
     """The provider's own words, else the whole as JSON."""
-    return _own_words(parsed) or (_short(json.dumps(parsed, ensure_ascii=False), 200) if parsed else "")
+    return _own_words(parsed) or (shown(parsed, 200) if parsed else "")
+
+
+def _salvaged(text: str) -> str:
+    """The message of an error whose JSON was cut off."""
+    message = re.search(r'"(?:message|detail)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)', text, re.DOTALL)
+    if message is None or not text.lstrip().startswith("{"):
+        return ""
+    try:
+        return _short(json.loads(f'"{message[1]}"', strict=False), _SHOWN)
+    except ValueError:
+        return _short(message[1], _SHOWN)
 
 
 def _own_words(parsed: Json) -> str:
@@ -153,17 +206,6 @@ def _own_words(parsed: Json) -> str:
             if isinstance(candidate, str) and candidate.strip():
                 return _short(candidate, _SHOWN)
     return ""
-
-
-def _page(text: str, content_type: str) -> str:
-    """What a body that is not JSON says; of an HTML page its title or first words."""
-    start = text.lstrip()[:200].lower()
-    if "html" not in content_type and not start.startswith(("<!doctype html", "<html")):
-        return _short(text, 200)
-    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-    visible = re.sub(r"<(script|style)\b.*?(</\1>|$)", " ", text, flags=re.IGNORECASE | re.DOTALL)
-    words = _short(title[1] if title else re.sub(r"<[^>]*>?", " ", visible), 200)
-    return f"an HTML page: {words}" if words else "an HTML page"
 
 
 def _short(text: str, limit: int) -> str:

@@ -97,18 +97,17 @@ def _checked(parts: Iterable[Part], accepted: frozenset[str] | None) -> tuple[Pa
 
 
 def _true(file: File, index: int, accepted: frozenset[str] | None) -> File:
-    name = file.name or f"index {index}"
+    which = f"file `{file.name}`" if file.name.strip() else f"file at index {index}"
     stated = plain_type(file.mime_type)
     mime_type = sniff(file.data) or stated
     if not file.data:
-        raise BadRequest(f"file `{name}` is empty")
+        raise BadRequest(f"{which} is empty")
     if len(file.data) > FILE_LIMIT:
-        raise BadRequest(f"file `{name}` has {len(file.data) / 2**20:.1f} MiB, at most 30 MiB can be sent")
+        raise BadRequest(f"{which} has {len(file.data) / 2**20:.1f} MiB, at most 30 MiB can be sent")
     if accepted is not None and mime_type not in accepted:
         known = ", ".join(f"`{one}`" for one in sorted(accepted))
-        raise BadRequest(
-            f"file `{name}` is of type `{mime_type}`, accepted {'are ' + known if known else 'is text only'}"
-        )
+        kind = f"of type `{mime_type}`" if mime_type else "of an unknown type"
+        raise BadRequest(f"{which} is {kind}, accepted {'are ' + known if known else 'is text only'}")
     if stated and mime_type != stated:
-        _log.warning("file `%s` is stated to be `%s`, but its bytes are `%s`", name, stated, mime_type)
+        _log.warning("%s is stated to be `%s`, but its bytes are `%s`", which, stated, mime_type)
     return replace(file, mime_type=mime_type)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from octo.errors import ProviderError
-from octo.llm import media
+from octo.llm import faults, media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+from octo.llm.hints import hint
 from octo.llm.providers import PROVIDERS
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ class ChatModel(Protocol):
 
 
 class HttpModel:
-    """A model behind an HTTP API."""
+    """A model behind an HTTP API. `instance` is the name of its connector, which errors tell."""
 
-    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+    def __init__(self, endpoint: Endpoint, transport: Transport, instance: str = "") -> None:
         self._endpoint = endpoint
+        self._instance = instance
         self._provider = PROVIDERS[endpoint.credentials.provider]
         self._transport = transport
 
@@ -64,7 +66,7 @@ class HttpModel:
             call = provider.wire.encode(request, self._endpoint, stream=stream)
             return await self._transport.send(call, provider.wire.decoder, on_delta)
         except ProviderError as error:
-            error.message = f"{provider.connector} {'stream' if stream else 'complete'}: {error.message}"
-            error.args = (error.message,)
             error.provider = provider.id
+            error.hint = error.hint or hint(error, self._endpoint.credentials, request.model or self._endpoint.model)
+            faults.sign(error, provider.connector, self._instance, streamed=stream)
             raise

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import ssl
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
 from octo.errors import ProviderError
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_SECONDS: Final = 10.0
+
+_QUOTED: Final = 60
+_LOST: Final = re.compile("disconnected|closed connection")
+"""In the words of a protocol error: the other side broke no rule, it went away."""
+_NO_TLS: Final = re.compile("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL|HTTP_REQUEST")
 
 
 def load_httpx() -> None:
@@ -80,18 +86,44 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certifi.where())
 
 
+def side(error: BaseException) -> Literal["ours", "theirs", "between"]:
+    """On which side a request failed: it cannot be sent, what answers does not speak HTTP, or the connection.
+
+    Only the last may be another story on another try.
+    """
+    import httpx
+
+    match error:
+        case httpx.InvalidURL() | httpx.UnsupportedProtocol() | httpx.LocalProtocolError():
+            return "ours"
+        case httpx.DecodingError():
+            return "theirs"
+        case httpx.RemoteProtocolError() if not _LOST.search(str(error)):
+            return "theirs"
+    return "between"
+
+
 def reason(error: BaseException) -> str:
     """Why a request failed, in the words of the first cause that has any. Never quotes what was sent."""
     import httpx
 
-    if isinstance(error, httpx.LocalProtocolError):
-        return "a header holds a character that HTTP does not allow"
-    if isinstance(error, httpx.ConnectTimeout):
-        return f"no connection within {CONNECT_SECONDS:g} s"
+    match error:
+        case httpx.LocalProtocolError():
+            return "the request has headers that HTTP does not allow together, or at all"
+        case httpx.ConnectTimeout():
+            return f"no connection within {CONNECT_SECONDS:g} s"
+        case httpx.DecodingError():
+            return "the answer is said to be compressed, but it cannot be decompressed"
+        case httpx.RemoteProtocolError():
+            return _no_http(error)
+        case httpx.ProxyError():
+            return f"the proxy refuses: {_words(error)}"
     for cause in _causes(error):
         match cause:
             case ssl.SSLCertVerificationError():
                 return f"the certificate is not trusted: {cause.verify_message}"
+            case ssl.SSLError() if _NO_TLS.search(str(cause)):
+                return "the server does not speak TLS"
             case ssl.SSLError():
                 words = getattr(cause, "reason", None) or str(cause)
                 return f"no secure connection: {words.lower().replace('_', ' ')}"
@@ -99,8 +131,45 @@ def reason(error: BaseException) -> str:
                 return "host not found"
             case OSError(errno=int(number)) if number in errno.errorcode:
                 return os.strerror(number).lower()
+    return _words(error) or "the connection broke"
+
+
+def advice(error: BaseException) -> str | None:
+    """What to do about it, where that follows from the failure alone."""
+    import httpx
+
+    if isinstance(error, httpx.RemoteProtocolError) and "illegal request line" in str(error):
+        return "if the server speaks TLS, its address begins with `https://`"
+    for cause in _causes(error):
+        match cause:
+            case ssl.SSLCertVerificationError():
+                return "`SSL_CERT_FILE` names a file of certificates to trust"
+            case ssl.SSLError() if _NO_TLS.search(str(cause)):
+                return "if the server does not speak TLS, its address begins with `http://`"
+    return None
+
+
+def _no_http(error: BaseException) -> str:
+    """What came that is not HTTP, from the words of the parser, which quotes it as Python does."""
+    words = _words(error)
+    if "location header" in words:
+        return words
+    if _LOST.search(words):
+        return f"the server closed the connection{' without an answer' if 'disconnected' in words else ''}"
+    if "too long" in words:
+        return "the headers of the answer are longer than 100 KiB"
+    if "_SWITCH_UPGRADE" in words:
+        return "the server wants to go on in another protocol"
+    quoted = re.search(r"bytearray\(b(['\"])(.*)\1\)", str(error), re.DOTALL)
+    if quoted is None:
+        return f"the answer is not HTTP: {words}"
+    what = "the answer is not HTTP: it" if "status line" in words else "the answer is not HTTP: a part of it"
+    return f"{what} begins with `{quoted[2][:_QUOTED]}{'…' if len(quoted[2]) > _QUOTED else ''}`"
+
+
+def _words(error: BaseException) -> str:
     text = str(error).strip().rstrip(".")
-    return f"{text[:1].lower()}{text[1:200]}" or "the connection broke"
+    return f"{text[:1].lower()}{text[1:200]}"
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from octo.llm.chat import ChatRequest, ChatResponse, Delta
 from octo.llm.credentials import Credentials
@@ -14,6 +14,9 @@ from octo.values import Json, clean
 
 Thinking = Literal["off", "adaptive", "budgeted"]
 PromptCache = Literal["auto", "on", "off"]
+
+BROKE_OFF: Final = "the answer broke off before its end"
+"""What every wire says of an answer whose end mark is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,17 @@ class Endpoint:
 
 
 class Unreadable(ValueError):
-    """An event of no known shape. One is skipped; many in a row end the call."""
+    """An event of no known shape: what was expected, and what was found. One is skipped; many in a row end the call."""
+
+
+def shown(value: Json, limit: int = 100) -> str:
+    """A value as error texts quote it: the beginning of its JSON."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return "a value that is nested too deeply"
+    text = "".join(character if character.isprintable() else " " for character in text[: limit + 1])
+    return f"`{text if len(text) <= limit else text[:limit] + '…'}`"
 
 
 class Decoder(Protocol):

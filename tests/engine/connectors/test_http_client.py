@@ -376,10 +376,10 @@ BROKEN = Answer(200, (("content-type", "text/plain"),), (b"begin",), content_len
 @pytest.mark.parametrize(
     ("answer", "cause"),
     [
-        (Answer(send_head=False, ending="close"), "server disconnected without sending a response"),
+        (Answer(send_head=False, ending="close"), "the server closed the connection without an answer"),
         (Answer(send_head=False, ending="reset"), "connection reset by peer"),
-        (replace(BROKEN, ending="close"), "peer closed connection without sending complete message body (received 5 "),
-        (Answer(200, (("content-encoding", "gzip"),), (b"no gzip",)), "error -3 while decompressing data: incorrect"),
+        (replace(BROKEN, ending="close"), "the server closed the connection"),
+        (Answer(200, (("content-encoding", "gzip"),), (b"no gzip",)), "the answer is said to be compressed, but"),
         (Answer(send_head=False, ending="hang"), "no answer within 0.2 s"),
         (replace(BROKEN, ending="hang"), "no answer within 0.2 s"),
         (Answer(pieces=(b"x",) * 50, pause=0.05, streamed=True), "no answer within 0.2 s"),
@@ -526,7 +526,7 @@ async def test_a_server_that_speaks_no_tls_fails():
                 await octo.invoke("main")
 
     assert str(caught.value) == (
-        f'block "rest": rest request to https://127.0.0.1:{port}/a: no secure connection: wrong version number'
+        f'block "rest": rest request to https://127.0.0.1:{port}/a: the server does not speak TLS'
     )
 
 

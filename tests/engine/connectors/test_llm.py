@@ -1,17 +1,18 @@
 """octo/connectors/llm.py: the settings of LLM connectors."""
 
+import logging
 from dataclasses import replace
 
 import pytest
 
 from octo.connectors.llm import LlmAnthropic
-from octo.errors import ConfigError, ConnectorError
+from octo.errors import AuthenticationFailed, ConfigError, ConnectorError, ProviderError
 from octo.llm.chat import ChatRequest, user
 from octo.llm.credentials import Credentials
 from octo.llm.model import HttpModel
 from octo.llm.wire import Endpoint
 from octo.testing.harness import config, runtime
-from vendor.anthropic import AnthropicServer, reply
+from vendor.anthropic import AnthropicServer, error, reply
 
 PLAIN = Endpoint(
     Credentials("anthropic", "https://api.anthropic.com/v1", "x-api-key", api_key="k"),
@@ -109,7 +110,11 @@ def test_the_environment_redirects_calls(settings: list[str], environ: dict[str,
         (["apiKey: ''"], 0, 'connector "claude" (llm-anthropic): apiKey is empty'),
         (["apiKey: ' '"], 0, 'connector "claude" (llm-anthropic): apiKey is empty'),
         (["apiKey: ${KEY}"], 0, 'connector "claude" (llm-anthropic): apiKey is empty'),
-        (['apiKey: "a\\nb"'], 0, "the key holds a line break or another control character"),
+        (
+            ['apiKey: "a\\nb"'],
+            0,
+            "the value of header `x-api-key` holds a line break or another control character",
+        ),
         (
             ["apiKey: k", "baseURL: localhost:8080"],
             1,
@@ -128,7 +133,16 @@ def test_the_environment_redirects_calls(settings: list[str], environ: dict[str,
             "expected at least 1024 and less than `maxTokens`, which is 4096; found 4096",
         ),
         (["apiKey: k", "headers:", "  'X Y': z"], 2, "`X Y` is not the name of an HTTP header"),
-        (["apiKey: k", "headers:", '  X: "a\\nb"'], 2, "the value holds a line break or another control character"),
+        (
+            ["apiKey: k", "headers:", '  X: "a\\nb"'],
+            2,
+            "the value of header `X` holds a line break or another control character",
+        ),
+        (
+            ["apiKey: k", "headers:", '  content-length: "3"'],
+            2,
+            "the header `content-length` belongs to the connection, which octo manages",
+        ),
     ],
     ids=[
         "empty key",
@@ -142,6 +156,7 @@ def test_the_environment_redirects_calls(settings: list[str], environ: dict[str,
         "budget too large",
         "header name",
         "header value",
+        "header of the connection",
     ],
 )
 def test_settings_that_cannot_work_are_refused_where_they_stand(settings: list[str], line: int, message: str):
@@ -172,3 +187,65 @@ async def test_a_key_from_the_environment_arrives_unchanged(key: str):
 
     assert answer.text == "hi"
     assert server.requests[0].headers["x-api-key"].encode("latin-1").decode() == key
+
+
+async def fails(*settings: str, environ: dict[str, str]) -> ProviderError:
+    async with runtime(yaml(*settings), environ=environ) as opened:
+        with pytest.raises(ProviderError) as caught:
+            await opened.live("claude", HttpModel).complete(ChatRequest((user("x"),)), session={})
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "source"),
+    [
+        (["apiKey: ${KEY}"], {}, "`apiKey` (variable `KEY`)"),
+        (["apiKey: 'sk-${KEY}'"], {}, "`apiKey`"),
+        (["api_key: sk-secret-0123456789"], {}, "`apiKey`"),
+        (["apiKey: ${KEY}", "headers: {Authorization: Bearer x}"], {}, "the header `Authorization` in `headers`"),
+        (
+            ["apiKey: ${KEY}"],
+            {"OCTO_AI_HTTP_HEADERS": "authorization: Bearer x"},
+            "the header `authorization` in `OCTO_AI_HTTP_HEADERS`",
+        ),
+    ],
+    ids=["variable", "variable in a text", "text", "own header", "header from the environment"],
+)
+async def test_a_key_that_is_refused_is_named_by_where_it_was_set(
+    settings: list[str], environ: dict[str, str], source: str
+):
+    with AnthropicServer([error(401, "invalid x-api-key")]) as server:
+        secrets = {"KEY": "sk-secret-0123456789", "ANTHROPIC_BASE_URL": server.url}
+        found = await fails(*settings, environ={**secrets, **environ})
+
+    assert type(found) is AuthenticationFailed
+    assert found.hint == f"check the key, which comes from {source}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "origin"),
+    [
+        (["apiKey: k", "baseURL: http://own:1"], {"ANTHROPIC_BASE_URL": "http://stub:2"}, "`baseURL`"),
+        (["apiKey: k", "baseURL: '${KEY}'"], {"KEY": "http://own:1"}, "`baseURL` (variable `KEY`)"),
+        (["apiKey: k", "baseURL: '${KEY}'"], {"KEY": "", "ANTHROPIC_BASE_URL": "http://s:2"}, "`ANTHROPIC_BASE_URL`"),
+        (["apiKey: k"], {}, ""),
+    ],
+    ids=["setting", "variable", "redirection", "the provider's own"],
+)
+def test_hints_say_where_the_address_was_set(settings: list[str], environ: dict[str, str], origin: str):
+    assert endpoint(*settings, environ=environ).credentials.url_origin == origin
+
+
+async def test_headers_from_the_environment_that_cannot_be_sent_do_not_end_a_call(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    with AnthropicServer([reply("hi")]) as server:
+        environ = {"ANTHROPIC_BASE_URL": server.url, "OCTO_AI_HTTP_HEADERS": "content-length: 5, é: ü, x-ok: ü"}
+        async with runtime(yaml("apiKey: k"), environ=environ) as opened:
+            await opened.live("claude", HttpModel).complete(ChatRequest((user("x"),)), session={})
+
+    assert server.requests[0].headers["x-ok"].encode("latin-1").decode() == "ü"
+    assert caplog.messages == [
+        "OCTO_AI_HTTP_HEADERS: entry 1 is skipped: the header `content-length` belongs to the connection, "
+        "which octo manages",
+        "OCTO_AI_HTTP_HEADERS: entry 2 is skipped: what stands before the colon is not the name of an HTTP header",
+    ]

@@ -131,7 +131,7 @@ async def test_an_error_reply_fails_the_call():
     with pytest.raises(ProviderError) as caught:
         await answers("        turns: [{error: {status: 429, message: slow down, retryAfter: 2}, delay: 1ms}]")
 
-    assert str(caught.value) == "llm-scripted complete: status 429: slow down"
+    assert str(caught.value) == 'llm-scripted complete: connector "model": status 429: slow down'
     assert (caught.value.status, caught.value.retry_after) == (429, 2)
 
 
@@ -197,6 +197,10 @@ async def test_no_network_library_is_loaded():
             'known names: `call`, `last`, `messages`, `system`, `tools`; text stands in quotes: `"body"`',
         ),
         ("        turns: [{}]\n        chunkSize: 0", "6:20: expected 1 or more, found 0", None),
+        ("        turns: [{usage: {inputTokens: -1}}]", "5:39: expected 0 or more, found -1", None),
+        ("        rules: [{when: 'true', usage: {promptTokens: -3}}]", "5:54: expected 0 or more, found -3", None),
+        ("        turns: [{usage: {reportedCostUSD: -0.5}}]", "5:43: expected 0 or more, found -0.5", None),
+        ("        turns: [{usage: {reportedCostUSD: .inf}}]", "5:43: expected 0 or more, found inf", None),
         (
             "        script: gone.yaml",
             "5:17: resource `gone.yaml` does not exist",
@@ -228,6 +232,10 @@ async def test_no_network_library_is_loaded():
         "text with an error",
         "other names in a rule",
         "chunk size",
+        "tokens below zero",
+        "tokens below zero in a rule",
+        "cost below zero",
+        "endless cost",
         "no file",
         "a list",
         "faults in a file",

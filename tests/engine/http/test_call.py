@@ -27,6 +27,7 @@ def test_the_text_of_an_answer(content_type, body, text):
         ("X-Id", "a\tb é", None),
         ("X-Id", "a\r\nb", "the value of header `X-Id` holds a line break or another control character"),
         ("X-Id", "a\x00", "the value of header `X-Id` holds a line break or another control character"),
+        ("X-Id", "\udcff", "the value of header `X-Id` holds bytes that are not UTF-8"),
         ("X\r\nId", "", "`X Id` is not the name of an HTTP header"),
         ("", "", "`` is not the name of an HTTP header"),
     ],

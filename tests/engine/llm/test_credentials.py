@@ -1,8 +1,18 @@
 """octo/llm/credentials.py: keys, headers and base URLs."""
 
+import logging
+
 import pytest
 
-from octo.llm.credentials import Credentials, Headers, header_list, join_url, shown_url, url_fault
+from octo.llm.credentials import (
+    Credentials,
+    Headers,
+    header_fault,
+    join_url,
+    shared_headers,
+    shown_url,
+    url_fault,
+)
 
 FIXED = {"anthropic-version": "1"}
 TYPE = ("content-type", "application/json")
@@ -59,18 +69,95 @@ def test_secrets_are_taken_out_of_texts():
     assert "secret-key" not in repr(given) and "tok" not in repr(given)
 
 
+def test_a_secret_is_also_taken_out_where_a_text_was_cut_off():
+    assert credentials().mask("bad secret-k… and `secret…`, a secre…") == "bad ***… and `***…`, a secre…"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", ()),
         ("a: 1", (("a", "1"),)),
         ("a: 1, b:2 ,c: x:y", (("a", "1"), ("b", "2"), ("c", "x:y"))),
-        ("nothing, : 1, a: , b: 2", (("b", "2"),)),
+        ("a: é, b: x\ty", (("a", "é"), ("b", "x\ty"))),
+        (" , a: 1,, ", (("a", "1"),)),
     ],
-    ids=["nothing", "one", "several", "entries without both sides are skipped"],
+    ids=["nothing", "one", "several", "letters and tabs", "empty entries"],
 )
-def test_a_list_of_headers(text: str, expected: Headers):
-    assert header_list(text) == expected
+def test_headers_from_the_environment(text: str, expected: Headers, caplog: pytest.LogCaptureFixture):
+    assert shared_headers({"OCTO_AI_HTTP_HEADERS": text}) == expected
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("secret", "expected `name: value`, found no colon"),
+        (": secret", "expected `name: value`, found no name"),
+        ("b:", "expected `name: value`, found no value"),
+        ("é: secret", "what stands before the colon is not the name of an HTTP header"),
+        ("b c: secret", "what stands before the colon is not the name of an HTTP header"),
+        ("b: sec\x01ret", "the value of header `b` holds a line break or another control character"),
+        ("b: secret\nd: x", "the value of header `b` holds a line break or another control character"),
+        ("b: \udcff", "the value of header `b` holds bytes that are not UTF-8"),
+        ("content-length: 5", "the header `content-length` belongs to the connection, which octo manages"),
+        ("Connection: close", "the header `Connection` belongs to the connection, which octo manages"),
+    ],
+)
+def test_an_entry_that_cannot_be_sent_is_skipped_with_a_warning_that_does_not_quote_it(
+    entry: str, reason: str, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.WARNING, "octo.llm")
+
+    assert shared_headers({"OCTO_AI_HTTP_HEADERS": f"a: 1, {entry}, z: 2"}) == (("a", "1"), ("z", "2"))
+    assert caplog.messages == [f"OCTO_AI_HTTP_HEADERS: entry 2 is skipped: {reason}"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Content-Length",
+        "transfer-encoding",
+        "content-encoding",
+        "connection",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-authenticate",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "upgrade",
+        "expect",
+    ],
+)
+def test_headers_of_the_connection_cannot_be_configured(name: str):
+    assert header_fault(name, "1") == f"the header `{name}` belongs to the connection, which octo manages"
+
+
+@pytest.mark.parametrize(
+    "name", ["host", "accept", "accept-encoding", "content-type", "user-agent", "x-content-length"]
+)
+def test_all_other_headers_can(name: str):
+    assert header_fault(name, "1") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "source"),
+    [
+        (credentials(), "`apiKey`"),
+        (credentials(shared=(("x-team", "a"),)), "`apiKey`"),
+        (credentials(own=(("X-Api-Key", "other"),)), "the header `X-Api-Key` in `headers`"),
+        (credentials(own=(("authorization", "t"),)), "the header `authorization` in `headers`"),
+        (credentials(shared=(("Authorization", "t"),)), "the header `Authorization` in `OCTO_AI_HTTP_HEADERS`"),
+        (
+            credentials(shared=(("authorization", "t"),), own=(("authorization", "u"),)),
+            "the header `authorization` in `headers`",
+        ),
+        (credentials(header="authorization", own=(("x-api-key", "other"),)), "`apiKey`"),
+    ],
+)
+def test_what_carries_the_key(given: Credentials, source: str):
+    assert given.key_source == source
 
 
 @pytest.mark.parametrize(
@@ -86,6 +173,7 @@ def test_a_list_of_headers(text: str, expected: Headers):
         ("http://h:99999", "port out of range 0-65535"),
         ("http://h/a b", "it holds white space"),
         ("http://[::1", "invalid ipv6 url"),
+        ("https://h/#/v1", "it holds a `#`, after which nothing is sent"),
     ],
 )
 def test_what_is_wrong_with_a_base_url(url: str, fault: str | None):

@@ -78,7 +78,7 @@ def test_how_long_to_wait(headers: dict[str, str], seconds: float | None):
         ("application/json", '{"error": "plain text"}', "status 502: plain text"),
         ("application/json", '{"message": "flat"}', "status 502: flat"),
         ("application/json", '{"detail": "as FastAPI says"}', "status 502: as FastAPI says"),
-        ("application/json", '{"odd": 1}', 'status 502: {"odd": 1}'),
+        ("application/json", '{"odd": 1}', 'status 502: `{"odd":1}`'),
         (
             "text/html",
             "<html><head><title>502 Bad\nGateway</title></head></html>",
@@ -89,7 +89,12 @@ def test_how_long_to_wait(headers: dict[str, str], seconds: float | None):
         ("text/plain", "upstream \x1b[31mfailed\n\n", "status 502: upstream [31mfailed"),
         ("text/plain", "y" * 70_000, f"status 502: {'y' * 200}…"),
         ("", "", "status 502"),
-        ("application/json", '{"error": {"message": "cut o', 'status 502: {"error": {"message": "cut o'),
+        ("application/json", '{"error": {"message": "cut \\"o\\" \\u0', 'status 502: cut \\"o\\" \\u0'),
+        ("application/json", '{"error": {"message": "cut \\"o\\"', 'status 502: cut "o"'),
+        ("application/json", '{"error": {"code": 7, "kind', 'status 502: {"error": {"code": 7, "kind'),
+        ("application/json", json.dumps({"error": {"message": "z" * 100_000}}), f"status 502: {'z' * 2000}…"),
+        ("application/json", f'{{"error": {"[" * 100_000}', f'status 502: {{"error": {"[" * 190}…'),
+        ("application/octet-stream", "PK\0\0", "status 502: 4 bytes that are no text"),
     ],
     ids=[
         "error as text",
@@ -102,7 +107,12 @@ def test_how_long_to_wait(headers: dict[str, str], seconds: float | None):
         "text",
         "long text",
         "nothing",
-        "cut JSON",
+        "message cut off in a character",
+        "message cut off",
+        "JSON without a message cut off",
+        "long message",
+        "deep JSON",
+        "no text",
     ],
 )
 def test_the_text_is_short_and_in_the_words_of_the_provider(content_type: str, text: str, expected: str):
@@ -110,11 +120,57 @@ def test_the_text_is_short_and_in_the_words_of_the_provider(content_type: str, t
 
 
 def test_a_redirect_says_what_to_do():
-    error = faults.from_answer(307, {"location": "https://elsewhere.example"}, b"")
+    error = faults.from_answer(307, {"location": "https://u:p@elsewhere.example/login?token=x"}, b"")
 
-    assert str(error) == "status 307: redirects are not followed"
-    assert error.hint == "set `baseURL` to the address that the server redirects to"
-    assert not error.retryable
+    assert str(error) == ("status 307: redirects are not followed, this one leads to https://elsewhere.example/login")
+    assert error.hint == "set `baseURL` to the address of the API that does not redirect"
+    assert (type(error), error.retryable) == (errors.NotAnAnswer, False)
+    assert str(faults.from_answer(302, {}, b"")) == "status 302: redirects are not followed"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, errors.NotAnAnswer), (404, errors.NotAnAnswer), (429, errors.RateLimited), (502, errors.ProviderError)],
+)
+def test_a_page_is_no_answer_of_the_api_unless_something_before_it_is_down(
+    status: int, kind: type[errors.ProviderError]
+):
+    error = faults.from_answer(status, {"content-type": "text/html"}, b"<title>Sign in</title>")
+
+    assert (type(error), str(error), error.status) == (kind, f"status {status}: an HTML page: Sign in", status)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "expected"),
+    [
+        (b"", {}, "an empty body"),
+        (b" \n", {}, "an empty body"),
+        (b"hello\nthere", {}, "`hello there`"),
+        (b"\xef\xbb\xbf <!DOCTYPE html><p>Hi", {}, "an HTML page: Hi"),
+        (b"\xff\xfe\xfd", {}, "3 bytes that are no text"),
+        (b"caf\xe9 is closed today", {}, "`caf\ufffd is closed today`"),
+        (b"\x0b\x02", {"content-encoding": "br"}, "a body in the encoding `br`"),
+        (b"ok", {"content-encoding": "gzip"}, "`ok`"),
+    ],
+    ids=["nothing", "blank", "text", "page", "bytes", "another alphabet", "another encoding", "decoded"],
+)
+def test_what_a_body_is_in_a_few_words(body: bytes, headers: dict[str, str], expected: str):
+    assert faults.found(body, headers) == expected
+
+
+@pytest.mark.parametrize(
+    ("instance", "streamed", "expected"),
+    [
+        ("claude", False, 'llm-x complete: connector "claude": no'),
+        ("claude", True, 'llm-x stream: connector "claude": no'),
+        ("", False, "llm-x complete: no"),
+    ],
+)
+def test_an_error_begins_with_whose_call_failed(instance: str, streamed: bool, expected: str):
+    error = errors.ProviderError("no")
+    faults.sign(error, "llm-x", instance, streamed=streamed)
+
+    assert (error.message, str(error), error.args) == (expected, expected, (expected,))
 
 
 @pytest.mark.parametrize(
@@ -134,6 +190,8 @@ def test_a_redirect_says_what_to_do():
         ({"code": 7}, 500, "status 500 in the answer: 7"),
         ("bare text", 500, "status 500 in the answer: bare text"),
         (None, 500, "status 500 in the answer: the provider reported an error"),
+        ({"type": ["x"], "code": {"a": 1}}, 500, 'status 500 in the answer: `{"type":["x"],"code":{"a":1}}`'),
+        ({"code": "y" * 9000}, 500, f"status 500 in the answer: {'y' * 200}…"),
     ],
 )
 def test_an_error_inside_a_stream_stands_for_a_status(error: Json, status: int, text: str):

@@ -76,12 +76,17 @@ def test_unrecognised_bytes_go_by_the_stated_type_in_lower_case_without_paramete
         (
             File("text/plain", b"hello"),
             IMAGES,
-            "file `index 1` is of type `text/plain`, accepted are `image/jpeg`, `image/png`",
+            "file at index 1 is of type `text/plain`, accepted are `image/jpeg`, `image/png`",
         ),
         (
             File("image/png", PNG, "a.png"),
             frozenset(),
             "file `a.png` is of type `image/png`, accepted is text only",
+        ),
+        (
+            File("", b"hello", " "),
+            IMAGES,
+            "file at index 1 is of an unknown type, accepted are `image/jpeg`, `image/png`",
         ),
         (File("image/png", b"", "a.png"), IMAGES, "file `a.png` is empty"),
         (
@@ -90,7 +95,7 @@ def test_unrecognised_bytes_go_by_the_stated_type_in_lower_case_without_paramete
             "file `big.png` has 30.0 MiB, at most 30 MiB can be sent",
         ),
     ],
-    ids=["by its bytes", "unnamed", "text only", "empty", "too large"],
+    ids=["by its bytes", "unnamed", "untyped", "text only", "empty", "too large"],
 )
 def test_a_file_that_the_model_does_not_take_is_refused(file: File, accepted: frozenset[str] | None, text: str):
     first = File("image/png", PNG, "ok.png") if accepted else File("image/png", PNG, file.name)

@@ -19,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 def model(url: str, transport: Transport) -> HttpModel:
     credentials = Credentials("anthropic", url, "x-api-key", api_key="secret-key")
     endpoint = Endpoint(credentials, "claude-sonnet-4-6", thinking="adaptive")
-    return HttpModel(endpoint, transport)
+    return HttpModel(endpoint, transport, "claude")
 
 
 async def ignore(_: Delta) -> None:
@@ -47,8 +47,8 @@ async def test_a_conversation_with_tools_and_thinking_is_taken_turn_by_turn(stre
         assert (answer.text, server.refusals) == ("again", [])
 
 
-async def test_an_error_names_the_connector_type_and_the_provider():
-    with AnthropicServer([error(429, "slow down", retry_after="99")] * 2) as server:
+async def test_an_error_names_the_connector_its_type_and_the_provider():
+    with AnthropicServer([error(429, "slow down", x_should_retry="false", retry_after="9")] * 2) as server:
         async with Transport({}) as transport:
             ask, request = model(server.url, transport), ChatRequest((user("x"),))
             with pytest.raises(RateLimited) as plain:
@@ -56,9 +56,35 @@ async def test_an_error_names_the_connector_type_and_the_provider():
             with pytest.raises(RateLimited) as streamed:
                 await ask.complete(request, session={}, on_delta=ignore)
 
-    assert str(plain.value) == "llm-anthropic complete: status 429: slow down"
-    assert str(streamed.value) == "llm-anthropic stream: status 429: slow down"
-    assert (plain.value.provider, plain.value.retry_after, plain.value.request_id) == ("anthropic", 99, "req_loopback")
+    assert str(plain.value) == 'llm-anthropic complete: connector "claude": status 429: slow down'
+    assert str(streamed.value) == 'llm-anthropic stream: connector "claude": status 429: slow down'
+    assert (plain.value.provider, plain.value.retry_after, plain.value.request_id) == ("anthropic", 9, "req_loopback")
+
+
+async def test_an_error_says_what_to_do_with_the_model_that_was_asked():
+    with AnthropicServer([error(404, "model: claude-x")] * 2) as server:
+        async with Transport({}) as transport:
+            ask = model(server.url, transport)
+            for named, expected in ((None, "claude-sonnet-4-6"), ("claude-x", "claude-x")):
+                with pytest.raises(BadRequest) as caught:
+                    await ask.complete(ChatRequest((user("x"),), model=named), session={})
+
+                assert str(caught.value) == 'llm-anthropic complete: connector "claude": status 404: model: claude-x'
+                assert caught.value.hint == f"check `model`, which is `{expected}`"
+
+
+async def test_an_effort_that_no_model_knows_is_refused_before_any_call():
+    with AnthropicServer([]) as server:
+        async with Transport({}) as transport:
+            with pytest.raises(BadRequest) as caught:
+                request = ChatRequest((user("x"),), reasoning_effort="lots")
+                await model(server.url, transport).complete(request, session={})
+
+        assert server.requests == []
+    assert str(caught.value) == (
+        'llm-anthropic complete: connector "claude": expected one of `none`, `low`, `medium`, `high`, `xhigh`, `max` '
+        "as `reasoningEffort`, found `lots`"
+    )
 
 
 async def test_a_file_that_the_model_does_not_take_is_refused_before_any_call():
@@ -70,9 +96,8 @@ async def test_a_file_that_the_model_does_not_take_is_refused_before_any_call():
 
         assert server.requests == []
     accepted = "`application/pdf`, `image/gif`, `image/jpeg`, `image/png`, `image/webp`"
-    assert str(caught.value) == (
-        f"llm-anthropic complete: file `logo.png` is of type `image/svg+xml`, accepted are {accepted}"
-    )
+    whose = 'llm-anthropic complete: connector "claude"'
+    assert str(caught.value) == f"{whose}: file `logo.png` is of type `image/svg+xml`, accepted are {accepted}"
     assert ask.media_types == frozenset(accepted.replace("`", "").split(", "))
 
 
@@ -144,5 +169,7 @@ def strict() -> Strict:
 
 
 async def test_an_error_is_raised_for_a_conversation_that_holds_nothing():
-    with pytest.raises(ProviderError, match="llm-anthropic complete: the conversation has no user turn"):
+    with pytest.raises(ProviderError) as caught:
         await model("http://unused", Strict()).complete(ChatRequest(()), session={})
+
+    assert str(caught.value) == 'llm-anthropic complete: connector "claude": the conversation has no user turn'

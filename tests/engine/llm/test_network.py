@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 
+import httpx
 import pytest
 
 from octo.errors import ProviderError
@@ -52,14 +53,118 @@ def caused_by(cause: BaseException) -> Exception:
         (caused_by(OSError(errno.ECONNREFUSED, "x")), os.strerror(errno.ECONNREFUSED).lower()),
         (caused_by(ExceptionGroup("x", [OSError(errno.ECONNRESET, "x")])), os.strerror(errno.ECONNRESET).lower()),
         (caused_by(socket.gaierror(-2, "Name or service not known")), "host not found"),
-        (caused_by(ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version")), "no secure connection: "),
-        (RuntimeError("Server disconnected without sending a response."), "server disconnected without sending"),
+        (caused_by(ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version")), "the server does not speak TLS"),
+        (caused_by(ssl.SSLError(1, "[SSL: BAD_ECPOINT] bad")), "no secure connection: [ssl: bad ecpoint] bad"),
+        (httpx.ConnectTimeout("x"), "no connection within 10 s"),
+        (httpx.ProxyError("407 Proxy Authentication Required"), "the proxy refuses: 407 Proxy Authentication Required"),
+        (RuntimeError("Something else happened."), "something else happened"),
         (RuntimeError(), "the connection broke"),
+        (
+            httpx.RemoteProtocolError("Server disconnected without sending a response."),
+            "the server closed the connection without an answer",
+        ),
+        (
+            httpx.RemoteProtocolError("peer closed connection without sending complete message body (incomplete)"),
+            "the server closed the connection",
+        ),
+        (
+            httpx.RemoteProtocolError("illegal status line: bytearray(b'\\x00\\x01garbage not http')"),
+            r"the answer is not HTTP: it begins with `\x00\x01garbage not http`",
+        ),
+        (
+            httpx.RemoteProtocolError("illegal status line: bytearray(b\"it's " + "x" * 90 + '")'),
+            f"the answer is not HTTP: it begins with `it's {'x' * 55}…`",
+        ),
+        (
+            httpx.RemoteProtocolError("illegal chunk header: bytearray(b'zz\\r\\n')"),
+            r"the answer is not HTTP: a part of it begins with `zz\r\n`",
+        ),
+        (httpx.RemoteProtocolError("bad Content-Length"), "the answer is not HTTP: bad Content-Length"),
+        (
+            httpx.RemoteProtocolError("Invalid URL in location header: Invalid port: ':bad'."),
+            "invalid URL in location header: Invalid port: ':bad'",
+        ),
+        (
+            httpx.RemoteProtocolError("Receive buffer too long"),
+            "the headers of the answer are longer than 100 KiB",
+        ),
+        (
+            httpx.RemoteProtocolError("Received server _SWITCH_UPGRADE event without a pending proposal"),
+            "the server wants to go on in another protocol",
+        ),
+        (
+            httpx.DecodingError("Error -3 while decompressing data: incorrect header check"),
+            "the answer is said to be compressed, but it cannot be decompressed",
+        ),
+        (
+            httpx.LocalProtocolError("Too much data for declared Content-Length"),
+            "the request has headers that HTTP does not allow together, or at all",
+        ),
     ],
-    ids=["refused", "first of several", "unknown host", "TLS", "its own words", "no words"],
+    ids=[
+        "refused",
+        "first of several",
+        "unknown host",
+        "no TLS",
+        "TLS",
+        "slow to connect",
+        "proxy",
+        "its own words",
+        "no words",
+        "closed",
+        "closed in the middle",
+        "no HTTP",
+        "long garbage",
+        "broken chunk",
+        "broken header",
+        "redirect to nowhere",
+        "long headers",
+        "upgrade",
+        "not compressed",
+        "headers of ours",
+    ],
 )
 def test_why_a_request_failed(error: Exception, text: str):
-    assert network.reason(error).startswith(text)
+    assert network.reason(error) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (caused_by(ssl.SSLCertVerificationError(1, "x")), "`SSL_CERT_FILE` names a file of certificates to trust"),
+        (
+            caused_by(ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version")),
+            "if the server does not speak TLS, its address begins with `http://`",
+        ),
+        (
+            httpx.RemoteProtocolError("illegal request line"),
+            "if the server speaks TLS, its address begins with `https://`",
+        ),
+        (caused_by(OSError(errno.ECONNREFUSED, "x")), None),
+    ],
+    ids=["certificate", "no TLS", "TLS", "nothing to say"],
+)
+def test_what_to_do_about_it(error: Exception, text: str | None):
+    assert network.advice(error) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "side"),
+    [
+        (httpx.InvalidURL("x"), "ours"),
+        (httpx.UnsupportedProtocol("x"), "ours"),
+        (httpx.LocalProtocolError("x"), "ours"),
+        (httpx.RemoteProtocolError("illegal status line: bytearray(b'x')"), "theirs"),
+        (httpx.DecodingError("x"), "theirs"),
+        (httpx.RemoteProtocolError("Server disconnected without sending a response."), "between"),
+        (httpx.RemoteProtocolError("peer closed connection without sending complete message body"), "between"),
+        (httpx.ConnectError("x"), "between"),
+        (httpx.ReadError("x"), "between"),
+        (httpx.ConnectTimeout("x"), "between"),
+    ],
+)
+def test_on_which_side_a_request_failed(error: Exception, side: str):
+    assert network.side(error) == side
 
 
 def test_httpx_is_loaded_without_its_command_line():

@@ -8,7 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from octo.errors import AuthenticationFailed, BadRequest, ProviderError, Truncated
+from octo.errors import (
+    AuthenticationFailed,
+    BadRequest,
+    NotAnAnswer,
+    OutOfTime,
+    ProviderError,
+    RateLimited,
+    Truncated,
+    Unreachable,
+)
 from octo.llm.chat import ChatRequest, ChatResponse, Delta, OnDelta, Retry, TextDelta, user
 from octo.llm.credentials import Credentials
 from octo.llm.transport import Transport, total_seconds
@@ -150,7 +159,7 @@ async def test_calls_can_be_made_at_once():
         (rate_limited(date="Wed, 21 Oct 2026 07:28:00 GMT"), [1.0]),
         (error(400, x_should_retry="true"), [1.0]),
         (replace(DONE, faults=(faults.reset(),)), [1.0]),
-        (replace(DONE, faults=(faults.reset(0),)), [1.0]),
+        (Answer(200, pieces=(), content_length=99, ending="reset"), [1.0]),
         (replace(DONE, faults=(faults.wrong_length(+5),)), [1.0]),
         (replace(DONE, faults=(faults.wrong_length(-5),)), [1.0]),
     ],
@@ -258,7 +267,21 @@ async def test_a_stream_that_is_always_cut_is_an_error_that_says_so():
     with AnthropicServer([replace(DONE, faults=(faults.cut(3),))] * 4) as server, pytest.raises(Truncated) as caught:
         await send(request(server.url, stream=True))
 
-    assert str(caught.value) == f"POST {server.url}/v1/messages: the answer broke off before its end"
+    assert str(caught.value) == (f"POST {server.url}/v1/messages: status 200, but the answer broke off before its end")
+    assert caught.value.status == 200
+
+
+async def test_a_connection_that_always_breaks_in_the_middle_is_an_error_that_says_so():
+    with (
+        AnthropicServer([replace(DONE, faults=(faults.cut(3, "close"),))] * 4) as server,
+        pytest.raises(Truncated) as caught,
+    ):
+        await send(request(server.url, stream=True))
+
+    assert str(caught.value) == (
+        f"POST {server.url}/v1/messages: status 200, but the answer broke off before its end: "
+        "the server closed the connection"
+    )
 
 
 async def test_an_error_event_that_will_not_go_away_is_not_tried_again():
@@ -274,7 +297,7 @@ async def test_a_refused_connection_names_method_and_address_but_no_secret():
     with AnthropicServer([]) as server:
         url = server.url
     waits = Waits()
-    with pytest.raises(ProviderError) as caught:
+    with pytest.raises(Unreachable) as caught:
         await send(request(f"{url.replace('//', '//user:pass@')}?token=secret"), waits)
 
     assert str(caught.value) == f"POST {url}/v1/messages: connection refused"
@@ -290,16 +313,15 @@ async def test_a_host_that_does_not_exist():
     ("answer", "kind", "text"),
     [
         (error(401, "invalid x-api-key"), AuthenticationFailed, "status 401: invalid x-api-key"),
-        (faults.html(400), BadRequest, "status 400: an HTML page: 502 Bad Gateway"),
-        (faults.html(200, "<title>Sign in</title>"), ProviderError, "the answer is not JSON: an HTML page: Sign in"),
+        (error(400, "bad " * 25_000), BadRequest, f"status 400: {'bad ' * 500}…"),
+        (error(404, "model: claude-x"), BadRequest, "status 404: model: claude-x"),
         (
-            Answer(200, (("content-type", "application/json"),), (b'{"ok":true}',)),
+            Answer(502, (("content-type", "text/html"), ("x-should-retry", "false")), (b"<h1>Bad Gateway</h1>",)),
             ProviderError,
-            "the answer is of no known shape: an event without a type",
+            "status 502: an HTML page: Bad Gateway",
         ),
-        (Answer(302, (("location", "/x"),)), BadRequest, "status 302: redirects are not followed"),
     ],
-    ids=["refusal", "page", "page in the place of an answer", "unknown shape", "redirect"],
+    ids=["refusal", "long refusal", "unknown model", "page of a gateway"],
 )
 async def test_what_an_answer_that_is_none_says(answer: Answer, kind: type[ProviderError], text: str):
     caught = await failure([answer])
@@ -308,7 +330,7 @@ async def test_what_an_answer_that_is_none_says(answer: Answer, kind: type[Provi
 
 
 async def test_the_body_of_an_error_is_read_only_so_far():
-    endless = Answer(400, (("content-type", "text/plain"),), (b"no " * 30_000,) * 50, streamed=True)
+    endless = Answer(400, (("content-type", "text/plain"),), (b"no " * 90_000,) * 50, streamed=True)
     caught = await failure([endless])
 
     assert str(caught) == f"status 400: {('no ' * 67)[:200]}…"
@@ -318,36 +340,21 @@ async def test_an_answer_that_is_too_large_is_an_error():
     body = Answer(200, (("content-type", "application/json"),), (b" " * 2**20,) * 33, streamed=True)
     caught = await failure([body])
 
-    assert str(caught).endswith("/v1/messages: the answer is longer than 32 MiB")
+    assert str(caught).endswith("/v1/messages: status 200, but the answer is longer than 32 MiB")
 
 
 async def test_an_event_that_is_too_large_is_an_error():
     event = Answer(200, (("content-type", "text/event-stream"),), (b"data: ", *(b"x" * 2**20,) * 33), streamed=True)
     caught = await failure([event], stream=True)
 
-    assert str(caught).endswith("/v1/messages: an event of the answer is longer than 32 MiB")
+    assert str(caught).endswith("/v1/messages: status 200, but an event of the answer is longer than 32 MiB")
 
 
-def stream_with(*lines: str) -> Reply:
-    def put(answer: Answer) -> Answer:
-        pieces = [f"data: {line}\n\n".encode() for line in lines]
-        return replace(answer, pieces=(answer.pieces[0], *pieces, *answer.pieces[1:]))
+async def test_a_provider_that_asks_for_too_long_a_wait_is_quoted():
+    caught = await failure([rate_limited(seconds=100, message="slow down")])
 
-    return replace(DONE, faults=(put,))
-
-
-async def test_unreadable_events_are_skipped(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.WARNING, "octo.llm")
-    _, response = await streamed([stream_with("nonsense", "[1]", "{}", '"x"', '{"type":"ping"}', "nonsense")])
-
-    assert response.text == "done"
-    assert len(caplog.messages) == 5
-
-
-async def test_five_unreadable_events_in_a_row_end_the_call():
-    caught = await failure([stream_with("nonsense", "[1]", "{}", '"x"', "3")], stream=True)
-
-    assert str(caught) == "5 unreadable events in a row: an event without a type"
+    assert str(caught) == "status 429: slow down; the provider asks to wait 100 s, octo waits at most 60 s"
+    assert (type(caught), caught.retry_after) == (RateLimited, 100)
 
 
 async def test_a_provider_that_repeats_the_key_does_not_give_it_away(caplog: pytest.LogCaptureFixture):
@@ -363,6 +370,127 @@ async def test_a_provider_that_repeats_the_key_does_not_give_it_away(caplog: pyt
     assert "secret-key" not in repr(caught.value) + caplog.text
 
 
+# ---------------------------------------------------------------- what answers is not the API
+
+
+class Raw:
+    """A server that answers each request with the same bytes, and closes."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.requests = 0
+
+    async def __aenter__(self) -> "Raw":
+        self.server = await asyncio.start_server(self.talk, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.server.close()
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        await reader.readexactly(int(length.partition(b":")[2]))
+        self.requests += 1
+        writer.write(self.answer)
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "hint"),
+    [
+        (
+            b"\x00\x01garbage not http\r\n\r\n",
+            r"the answer is not HTTP: it begins with `\x00\x01garbage not http`",
+            None,
+        ),
+        (
+            b"\x15\x03\x01\x00\x02\x02\x50",
+            "the answer is not HTTP: illegal request line",
+            "if the server speaks TLS, its address begins with `https://`",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nx: " + b"y" * 200_000 + b"\r\n\r\n",
+            "the headers of the answer are longer than 100 KiB",
+            None,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}",
+            "status 200 without a usable answer: the answer is said to be compressed, but it cannot be decompressed",
+            None,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            r"status 200 without a usable answer: the answer is not HTTP: a part of it begins with `zz\r\n`",
+            None,
+        ),
+    ],
+    ids=["garbage", "TLS", "huge header", "no gzip", "no chunks"],
+)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_what_speaks_no_http_is_told_and_not_tried_again(
+    answer: bytes, text: str, hint: str | None, stream: bool
+):
+    async with Raw(answer) as server:
+        with pytest.raises(NotAnAnswer) as caught:
+            await send(request(server.url, stream=stream))
+
+    assert str(caught.value) == f"POST {server.url}/v1/messages: {text}"
+    assert (caught.value.hint, server.requests) == (hint, 1)
+
+
+async def test_a_server_that_closes_without_a_word_is_tried_again():
+    waits = Waits()
+    async with Raw(b"") as server:
+        with pytest.raises(Unreachable) as caught:
+            await send(request(server.url), waits)
+
+    assert str(caught.value) == f"POST {server.url}/v1/messages: the server closed the connection without an answer"
+    assert waits == [1.0, 2.0, 4.0]
+
+
+async def test_a_proxy_that_is_in_the_way_is_named():
+    with AnthropicServer([]) as server:
+        proxy = server.url
+    environ = {"HTTP_PROXY": proxy.replace("//", "//user:pass@")}
+    async with Transport(environ, sleep=Waits()) as transport:
+        with pytest.raises(Unreachable) as caught:
+            await transport.send(request("http://api.invalid"), anthropic.decoder)
+
+    assert str(caught.value) == "POST http://api.invalid/v1/messages: connection refused"
+    assert caught.value.hint == f"the call goes through the proxy `{proxy}`, which the environment names"
+
+
+async def test_redirects_can_be_followed_to_find_a_fault(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    with AnthropicServer([error(401)]) as other:
+        away = Answer(307, (("location", f"{other.url}/v1/messages?token=x"),))
+        with AnthropicServer([Answer(307, (("location", "/v1/messages"),)), away]) as server:
+            async with Transport({"OCTO_AI_FOLLOW_REDIRECTS": "1"}) as transport:
+                with pytest.raises(AuthenticationFailed):
+                    await transport.send(request(server.url), anthropic.decoder)
+
+    assert [sent.headers.get("x-api-key") for sent in (*server.requests, *other.requests)] == ["secret-key"] * 2 + [
+        None
+    ]
+    assert other.requests[0].body == server.requests[0].body
+    assert caplog.messages == [
+        "OCTO_AI_FOLLOW_REDIRECTS is 1: redirects are followed, which is meant for a look at a fault only",
+        f"a redirect to {server.url}/v1/messages is followed",
+        f"a redirect to {other.url}/v1/messages is followed",
+    ]
+
+
+async def test_the_log_tells_the_connectors_apart(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    with AnthropicServer([error(500, "busy"), DONE]) as server:
+        async with Transport({}, instance="claude", sleep=Waits(), random=lambda: 1.0) as transport:
+            await transport.send(request(server.url), anthropic.decoder)
+
+    assert caplog.messages == ['connector "claude": a model call is tried again in 1.0 s: status 500: busy']
+
+
 # ---------------------------------------------------------------- time and listeners
 
 
@@ -372,7 +500,17 @@ async def test_a_silent_server_ends_with_the_time_of_the_call(fault: faults.Faul
         await send(request(server.url, stream=True), seconds=1)
 
     assert str(caught.value) == f"POST {server.url}/v1/messages: no answer within 1 s"
-    assert len(server.requests) == 1
+    assert (type(caught.value), len(server.requests)) == (OutOfTime, 1)
+
+
+async def test_time_that_is_over_while_waiting_for_another_try_tells_why_there_was_one():
+    with AnthropicServer([error(529, "busy")]) as server, pytest.raises(OutOfTime) as caught:
+        async with Transport({"OCTO_AI_TIMEOUT_SECONDS": "1"}, sleep=lambda _: asyncio.sleep(60)) as transport:
+            await transport.send(request(server.url), anthropic.decoder)
+
+    assert str(caught.value) == (
+        f"POST {server.url}/v1/messages: no answer within 1 s, and the try before failed: status 529: busy"
+    )
 
 
 async def test_a_server_that_drips_ends_with_the_time_of_the_call():

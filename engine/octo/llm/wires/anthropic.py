@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,13 +36,16 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import join_url
 from octo.llm.facts import takes_temperature
-from octo.llm.wire import Endpoint, HttpCall, Unreadable, to_bytes
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
 from octo.values import Json, clean_text
 
 NAME: Final = "anthropic"
 """What this wire writes into the replay data that it makes."""
 
 MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"})
+
+EFFORTS: Final = ("none", "low", "medium", "high", "xhigh", "max")
+"""How hard a model can be asked to think; some models know only some of these words."""
 
 _VERSION: Final = "2023-06-01"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
@@ -92,13 +96,17 @@ def _headers(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
     headers = dict(credentials.headers({"anthropic-version": _VERSION}))
     if credentials.enable_1m_context:
         name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
-        headers[name] = f"{headers[name]},{_CONTEXT_1M}" if name in headers else _CONTEXT_1M
+        named = [word.strip() for word in headers.get(name, "").split(",") if word.strip()]
+        headers[name] = ",".join(dict.fromkeys([*named, _CONTEXT_1M]))
     return tuple(headers.items())
 
 
 def _reasoning(request: ChatRequest, endpoint: Endpoint, max_tokens: int, messages: Sequence[Json]) -> dict[str, Json]:
     """The settings of thinking; none where a tool is forced, which the vendor refuses together."""
     effort = request.reasoning_effort
+    if effort and effort not in EFFORTS:
+        known = ", ".join(f"`{word}`" for word in EFFORTS)
+        raise BadRequest(f"expected one of {known} as `reasoningEffort`, found `{effort}`")
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
     if request.tools and (request.tool_choice == "any" or isinstance(request.tool_choice, NamedTool)):
@@ -270,7 +278,7 @@ _strict: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 # ---------------------------------------------------------------- answer
 
 _RETRIED: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
-_STOP_REASONS: Final[dict[Json, StopReason]] = {
+_STOP_REASONS: Final[dict[str, StopReason]] = {
     "refusal": "refusal",
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",
@@ -326,7 +334,7 @@ class Decoder:
         self.complete = False
         self._blocks: dict[int, _Block] = {}
         self._model = ""
-        self._stop_reason: Json = None
+        self._stop_reason = ""
         self._usage: dict[str, int] = {}
 
     def feed(self, event: Json) -> list[Delta]:
@@ -341,7 +349,7 @@ class Decoder:
             case {"type": "content_block_stop"}:
                 return self._stop(_index(event))
             case {"type": "message_delta", "delta": {} as delta}:
-                self._stop_reason = delta.get("stop_reason") or self._stop_reason
+                self._stop_reason = _text(delta.get("stop_reason")) or self._stop_reason
                 self._count(event.get("usage"))
             case {"type": "message_stop"}:
                 self.complete = True
@@ -350,19 +358,21 @@ class Decoder:
                 raise _failure(event.get("error"))
             case {"type": "message", "content": [*blocks]}:
                 return [delta for step in _as_stream(event, blocks) for delta in self.feed(step)]
+            case {"type": "message"}:
+                raise Unreadable(f"expected `content` to be a list of blocks, found {shown(event.get('content'))}")
             case {"type": "message_start" | "content_block_start" | "content_block_delta" | "message_delta"}:
-                raise Unreadable(f"a `{event['type']}` event without its content")
+                raise Unreadable(f"expected an event with its content, found {shown(event)}")
             case {"type": str()}:
                 pass  # `ping`, and what later versions of the API may add
             case {"error": error} if error:
                 raise _failure(error)
             case _:
-                raise Unreadable("an event without a type")
+                raise Unreadable(f"expected a message with a `type`, found {shown(event)}")
         return []
 
     def finish(self) -> ChatResponse:
         if not self.complete:
-            raise Truncated("the answer broke off before its end", retryable=True)
+            raise Truncated(BROKE_OFF, retryable=True)
         parts = (block.part() for block in self._blocks.values())
         return ChatResponse(
             message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
@@ -436,7 +446,8 @@ class Decoder:
         """Fields that are present replace what was known."""
         if isinstance(usage, dict):
             for theirs, ours in _USAGE.items():
-                if isinstance(number := usage.get(theirs), (int, float)):
+                number: Json = usage.get(theirs)
+                if type(number) in (int, float) and 0 <= number < math.inf:
                     self._usage[ours] = int(number)
 
 
@@ -444,6 +455,8 @@ def _as_stream(message: dict[str, Json], blocks: Sequence[Json]) -> Iterator[dic
     """The events that a message would have come in, had it been streamed."""
     yield {"type": "message_start", "message": message}
     for index, block in enumerate(blocks):
+        if not (isinstance(block, dict) and isinstance(block.get("type"), str)):
+            raise Unreadable(f"expected a block with a `type` in `content`, found {shown(block)}")
         yield {"type": "content_block_start", "index": index, "content_block": block}
         yield {"type": "content_block_stop", "index": index}
     yield {"type": "message_delta", "delta": {"stop_reason": message.get("stop_reason")}}
@@ -451,7 +464,7 @@ def _as_stream(message: dict[str, Json], blocks: Sequence[Json]) -> Iterator[dic
 
 
 def _failure(error: Json) -> ProviderError:
-    kind = error.get("type") if isinstance(error, dict) else None
+    kind = _text(error.get("type")) if isinstance(error, dict) else ""
     return faults.from_event(error, retryable=kind in _RETRIED)
 
 
@@ -475,8 +488,8 @@ def _canonical(arguments: str) -> str:
 
 def _index(event: dict[str, Json]) -> int:
     index = event.get("index", 0)
-    if not isinstance(index, int):
-        raise Unreadable("the index of a block is no number")
+    if type(index) is not int:
+        raise Unreadable(f"expected a whole number as `index` of a block, found {shown(index)}")
     return index
 
 

@@ -89,6 +89,19 @@ class Rule:
     reply: Reply
 
 
+class UsedUp(ProviderError):
+    """The call for which no reply is written. `call` counts from 1, `asked` is the final message of the request."""
+
+    def __init__(self, call: int, asked: str) -> None:
+        made = "1 call was made" if call == 2 else f"{call - 1} calls were made"
+        super().__init__(
+            f"no scripted reply is left: {made} before this one, whose final message is {asked}",
+            hint="add a reply to `turns`, or set `onExhausted: repeat`",
+        )
+        self.call = call
+        self.asked = asked
+
+
 @dataclass(slots=True)
 class _Progress:
     """How far one run has come in the script."""
@@ -116,12 +129,14 @@ class ScriptedModel:
         model: str = NAME,
         on_exhausted: Literal["error", "repeat"] = "error",
         chunk_size: int = 8,
+        instance: str = "",
     ) -> None:
         self._turns = tuple(turns)
         self._rules = tuple(rules)
         self._model = model
         self._repeats = on_exhausted == "repeat"
         self._chunk_size = chunk_size
+        self._instance = instance
 
     @property
     def media_types(self) -> frozenset[str] | None:
@@ -148,7 +163,7 @@ class ScriptedModel:
                 raise _error(reply.error, streamed=on_delta is not None)
         except ProviderError as error:
             error.provider = NAME
-            error.message = f"llm-scripted {'complete' if on_delta is None else 'stream'}: {error.message}"
+            faults.sign(error, "llm-scripted", self._instance, streamed=on_delta is not None)
             raise
         return response
 
@@ -298,12 +313,7 @@ def _error(failure: Failure, *, streamed: bool) -> ProviderError:
     return faults.from_answer(failure.status, headers, body.encode())
 
 
-def _used_up(request: ChatRequest, calls: int) -> ProviderError:
+def _used_up(request: ChatRequest, calls: int) -> UsedUp:
     final = {key: value for key, value in _shown(request.messages[-1]).items() if value} if request.messages else {}
     shown = dumps(final)
-    made = "1 call was made" if calls == 1 else f"{calls} calls were made"
-    return ProviderError(
-        f"no scripted reply is left: {made} before this one, whose final message is "
-        f"{shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}…'}",
-        hint="add a reply to `turns`, or set `onExhausted: repeat`",
-    )
+    return UsedUp(calls + 1, shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…")

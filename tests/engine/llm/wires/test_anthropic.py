@@ -3,9 +3,12 @@
 import json
 import logging
 from base64 import b64encode
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from octo.errors import AuthenticationFailed, BadRequest, ProviderError, Truncated
 from octo.llm.chat import (
@@ -132,8 +135,9 @@ def test_the_base_url_may_end_in_v1_or_not(base: str):
     [
         ((), "context-1m-2025-08-07"),
         ((("Anthropic-Beta", "other-1"),), "other-1,context-1m-2025-08-07"),
+        ((("anthropic-beta", "context-1m-2025-08-07, other-1"),), "context-1m-2025-08-07,other-1"),
     ],
-    ids=["alone", "beside another one"],
+    ids=["alone", "beside another one", "asked for already"],
 )
 def test_the_large_context_is_asked_for_in_the_beta_header(headers: tuple[tuple[str, str], ...], expected: str):
     credentials = replace(CREDENTIALS, enable_1m_context=True, custom_headers=headers)
@@ -209,6 +213,15 @@ def test_thinking_and_temperature(endpoint: Endpoint, more: Json, thinking: Json
 
 def test_an_effort_is_sent_as_the_vendors_own_word():
     assert body(ChatRequest((user("x"),), reasoning_effort="xhigh"))["output_config"] == {"effort": "xhigh"}
+
+
+def test_a_word_that_is_no_effort_is_not_sent():
+    with pytest.raises(BadRequest) as caught:
+        body(ChatRequest((user("x"),), reasoning_effort="lots"))
+
+    assert str(caught.value) == (
+        "expected one of `none`, `low`, `medium`, `high`, `xhigh`, `max` as `reasoningEffort`, found `lots`"
+    )
 
 
 def test_a_budget_that_does_not_fit_is_logged(caplog: pytest.LogCaptureFixture):
@@ -555,9 +568,20 @@ def test_why_the_model_stopped(reason: str | None, expected: str):
         ({"input_tokens": 3, "output_tokens": 1}, {"input_tokens": 4}, Usage(4, 1, prompt_tokens=4)),
         ({"input_tokens": 0, "output_tokens": 0}, {}, None),
         ({"input_tokens": None, "output_tokens": "7"}, {}, None),
+        ({"input_tokens": -4, "output_tokens": True}, {}, None),
+        ({"input_tokens": float("inf"), "output_tokens": 5.0}, {}, Usage(output_tokens=5)),
         (None, {}, None),
     ],
-    ids=["only read", "only written", "later numbers replace", "all zero", "no numbers", "nothing"],
+    ids=[
+        "only read",
+        "only written",
+        "later numbers replace",
+        "all zero",
+        "no numbers",
+        "no counts",
+        "endless",
+        "nothing",
+    ],
 )
 def test_usage(begun: Json, ended: dict[str, int], expected: Usage | None):
     assert decode(start(usage=begun), *end("end_turn", **ended))[1].usage == expected
@@ -633,21 +657,93 @@ def test_an_error_without_a_type_around_it():
 
 
 @pytest.mark.parametrize(
-    "event",
+    ("event", "text"),
     [
-        [],
-        "text",
-        None,
-        {},
-        {"type": 7},
-        {"type": "message_start"},
-        {"type": "content_block_start", "index": 0, "content_block": "x"},
-        {"type": "content_block_delta", "index": 0, "delta": {}},
-        {"type": "content_block_stop", "index": "x"},
-        {"type": "message_delta"},
+        ([], "expected a message with a `type`, found `[]`"),
+        ("text", 'expected a message with a `type`, found `"text"`'),
+        (None, "expected a message with a `type`, found `null`"),
+        ({}, "expected a message with a `type`, found `{}`"),
+        ({"type": 7}, 'expected a message with a `type`, found `{"type":7}`'),
+        ({"type": "message_start"}, 'expected an event with its content, found `{"type":"message_start"}`'),
+        (
+            {"type": "content_block_start", "content_block": "x"},
+            'expected an event with its content, found `{"type":"content_block_start","content_block":"x"}`',
+        ),
+        (
+            {"type": "content_block_delta", "delta": {}},
+            'expected an event with its content, found `{"type":"content_block_delta","delta":{}}`',
+        ),
+        ({"type": "message_delta"}, 'expected an event with its content, found `{"type":"message_delta"}`'),
+        (
+            {"type": "content_block_stop", "index": "x"},
+            'expected a whole number as `index` of a block, found `"x"`',
+        ),
+        (
+            {"type": "content_block_stop", "index": True},
+            "expected a whole number as `index` of a block, found `true`",
+        ),
+        ({"type": "message", "content": "hi"}, 'expected `content` to be a list of blocks, found `"hi"`'),
+        ({"type": "message", "content": None}, "expected `content` to be a list of blocks, found `null`"),
+        ({"type": "message", "content": [7]}, "expected a block with a `type` in `content`, found `7`"),
+        ({"type": "message", "content": [{}]}, "expected a block with a `type` in `content`, found `{}`"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60] if isinstance(value, (dict, list)) else "",
 )
-def test_events_of_no_known_shape(event: Json):
-    with pytest.raises(Unreadable):
+def test_events_of_no_known_shape(event: Json, text: str):
+    with pytest.raises(Unreadable) as caught:
         anthropic.decoder().feed(event)
+
+    assert str(caught.value) == text
+
+
+ODD = st.recursive(
+    st.sampled_from([None, True, -1, 0, 2, 1.5, float("inf"), float("nan"), 10**400, "", "x", "end_turn", "\ud83d"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "a"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+USAGE = st.dictionaries(st.sampled_from(["input_tokens", "output_tokens", "cache_read_input_tokens"]), ODD, max_size=3)
+BLOCK_TYPES = st.sampled_from(["text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"])
+DELTA_TYPES = st.sampled_from(["text_delta", "thinking_delta", "signature_delta", "input_json_delta", "new_delta"])
+
+
+def mapping(types: st.SearchStrategy[Json], **fields: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    """Mappings of one of some types, in which any field may hold anything, or be missing."""
+    return st.fixed_dictionaries({"type": types}, optional={name: ODD | kind for name, kind in fields.items()})
+
+
+BLOCKS = mapping(
+    BLOCK_TYPES, **dict.fromkeys(["text", "thinking", "signature", "data", "id", "name", "input"], st.text(max_size=2))
+)
+HOSTILE = st.one_of(
+    ODD,
+    mapping(
+        st.sampled_from(["content_block_start", "content_block_delta", "content_block_stop"]),
+        index=st.integers(0, 2),
+        content_block=BLOCKS,
+        delta=mapping(DELTA_TYPES, text=ODD, partial_json=ODD, thinking=ODD, signature=ODD),
+    ),
+    mapping(
+        st.sampled_from(["message", "message_start", "message_delta", "message_stop", "ping", "error"]),
+        message=mapping(st.just("message"), model=ODD, usage=USAGE),
+        content=st.lists(BLOCKS | ODD, max_size=3),
+        delta=st.fixed_dictionaries({"stop_reason": ODD}),
+        stop_reason=ODD,
+        usage=USAGE,
+        error=mapping(ODD, message=ODD, code=ODD),
+    ),
+)
+
+
+@given(events=st.lists(HOSTILE, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_whatever_a_server_sends_is_an_answer_or_an_error_that_octo_knows(events: list[Json]):
+    decoder = anthropic.decoder()
+    for event in events:
+        with suppress(Unreadable, ProviderError):
+            decoder.feed(event)
+    with suppress(Truncated):
+        answer = decoder.finish()
+        assert all(number is None or number >= 0 for number in asdict(answer.usage or Usage()).values())
+        assert messages(user("q"), answer.message, user("go on"))
