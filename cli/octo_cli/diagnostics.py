@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from octo.errors import BlockError, ConfigError, Excerpt, ExpressionError, OctoError, Problem
+from octo.errors import BlockError, ConfigError, Excerpt, ExpressionError, OctoError, Problem, ProviderError
 from octo.logline import printable, rank
 from octo_cli import logs
 from octo_cli.session import Session
@@ -175,8 +175,18 @@ def _position(problem: Problem) -> dict[str, str | int | None]:
 
 def _problem(error: OctoError) -> Problem:
     """An error that is not about a file, in the shape of one that is."""
-    hint = error.hint or (_RECOVERY if isinstance(error, BlockError) else None)
+    hint = error.hint or (_RECOVERY if _is_worth_recovering(error) else None)
     return Problem(error.message, location=error.location, hint=hint)
+
+
+def _is_worth_recovering(error: OctoError) -> bool:
+    """Whether the world let a block down. A wrong expression and a wrong model are better mended."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ExpressionError | ProviderError | RecursionError):
+            return False
+        cause = cause.__cause__
+    return isinstance(error, BlockError)
 
 
 def _address(error: OctoError) -> str:

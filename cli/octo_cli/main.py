@@ -48,8 +48,8 @@ def main(args: Sequence[str], *, environ: Mapping[str, str]) -> int:
         return 1
     except ReaderGone:
         return 0
-    except NotWritten as error:
-        diagnostics.show(session, OctoError(str(error)))
+    except (NotWritten, MemoryError, RecursionError) as error:
+        diagnostics.show(session, _fault(error))
         return 1
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
@@ -61,6 +61,19 @@ def main(args: Sequence[str], *, environ: Mapping[str, str]) -> int:
     if status == INTERRUPTED:
         diagnostics.interrupted(session)
     return status or 0
+
+
+def _fault(error: NotWritten | MemoryError | RecursionError) -> OctoError:
+    """What is the fault neither of octo nor of a config."""
+    match error:
+        case MemoryError():
+            fault = OctoError("out of memory", hint="`octo invoke --each FILE` takes a large file row by row")
+        case RecursionError():
+            fault = OctoError("nested too deeply")
+        case _:
+            fault = OctoError(str(error))
+    fault.__cause__ = error
+    return fault
 
 
 def octo_command() -> Command:

@@ -85,10 +85,10 @@ class Run:
                 break
             try:
                 result = await (self._watch(block, message) if watched else block.execute(message, self))
-            except OctoError as error:
+            except (OctoError, RecursionError) as error:
                 raise BlockError(
                     block.place.label,
-                    error,
+                    error if isinstance(error, OctoError) else RunError("nested too deeply"),
                     address=block.place.address,
                     location=runtime.config.origin.locate(block.place.path),
                 ) from error

@@ -82,6 +82,20 @@ class Drop(Block, type="test-drop"):
     async def execute(self, message: Message, run: Run) -> Message:
         raise Dropped
 
+class Memory(Block, type="test-memory"):
+    async def execute(self, message: Message, run: Run) -> Message:
+        raise MemoryError
+
+class Recursion(Block, type="test-recursion"):
+    async def execute(self, message: Message, run: Run) -> Message:
+        return await self.execute(message, run)
+
+class Nest(Block, type="test-nest"):
+    async def execute(self, message: Message, run: Run) -> Message:
+        for _ in range(100_000):
+            message.body = [message.body]
+        return message
+
 class Crash(Block, type="test-crash"):
     async def execute(self, message: Message, run: Run) -> Message:
         raise KeyError(run.environment["API_KEY"])
@@ -96,7 +110,7 @@ def plugin(tmp_path: Path) -> Path:
     facts.mkdir(parents=True)
     (folder / "waiting.py").write_text(PLUGIN, encoding="utf-8")
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: waiting\nVersion: 1.0\n", encoding="utf-8")
-    points = [f"test-{name.lower()} = waiting:{name}" for name in ("Wait", "Stubborn", "Drop", "Crash")]
+    points = [f"test-{name.lower()} = waiting:{name}" for name in re.findall(r"class (\w+)", PLUGIN)]
     (facts / "entry_points.txt").write_text("\n".join(["[octo.blocks]", *points]), encoding="utf-8")
     return folder
 

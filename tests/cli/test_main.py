@@ -28,6 +28,9 @@ Write:
 Run:
   invoke    Call one flow once and print the message it ends with
 
+Look:
+  runs      Look at what a run did
+
 Keep:
   store     Look after the file in which octo keeps things
 
@@ -60,7 +63,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         (
             ["zzz"],
             "`octo` has no command `zzz`",
-            "known names: `expr`, `graph`, `invoke`, `schema`, `store`, `validate`, `version`",
+            "known names: `expr`, `graph`, `invoke`, `runs`, `schema`, `store`, `validate`, `version`",
         ),
         (["--zzz"], "`octo` has no option `--zzz`", "the command comes first: `octo COMMAND --zzz`"),
         (["--config", "x"], "`octo` has no option `--config`", "the command comes first: `octo COMMAND --config`"),

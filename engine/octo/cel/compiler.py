@@ -238,34 +238,39 @@ def _as_optional(value: Value, at: Node) -> Optional:
 
 
 def _select(operand: Step, node: Select) -> Step:
-    field, column, length = node.field, node.column, node.length
+    field = node.field
 
     def selected(frame: Frame) -> Value:
         value = operand(frame)
         try:
             return value[field] if type(value) is dict else select(value, field)
-        except KeyError:
-            raise Failure(f"no such key: {field}", column, length) from None
-        except Failure as failure:
-            raise failure.at(column, length) from None
+        except (KeyError, Failure):
+            raise _no_such_key(node) from None
 
     return selected
 
 
 def _select_place(place: int, node: Select) -> Step:
     """The same on a variable of a comprehension: most of what is evaluated once per element."""
-    field, column, length = node.field, node.column, node.length
+    field = node.field
 
     def selected(frame: Frame) -> Value:
         value = frame.places[place]
         try:
             return value[field] if type(value) is dict else select(value, field)
-        except KeyError:
-            raise Failure(f"no such key: {field}", column, length) from None
-        except Failure as failure:
-            raise failure.at(column, length) from None
+        except (KeyError, Failure):
+            raise _no_such_key(node) from None
 
     return selected
+
+
+def _no_such_key(node: Select) -> Failure:
+    """A selection that finds nothing, and how to ask first."""
+    field, operand = node.field, dotted(node.operand)
+    hint = f"`{operand or ''}.?{field}.orValue(…)` reads it if it is there, or something else"
+    if operand:
+        hint = f"`has({operand}.{field})` tells whether it is there, {hint}"
+    return Failure(f"no such key: {field}", node.column, node.length, hint)
 
 
 def _select_optional(operand: Step, node: Select) -> Step:

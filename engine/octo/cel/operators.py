@@ -243,7 +243,9 @@ def index(operand: Value, key: Value) -> Value:
     if isinstance(operand, Mapping):
         value = find(operand, key)
         if value is ABSENT:
-            raise Failure(f"no such key: {_shown(key)}")
+            written = f'"{key}"' if isinstance(key, str) else _shown(key)
+            hint = f"`[?{written}].orValue(…)` reads it if it is there, or something else"
+            raise Failure(f"no such key: {_shown(key)}", hint=hint)
         return value
     if type(operand) is list:
         place = _place(operand, key)

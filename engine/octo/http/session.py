@@ -172,7 +172,8 @@ class HttpSession:
         except TimeoutError as error:
             if not limit.expired():
                 raise HttpError(reason(error)) from error
-            raise HttpError(f"no answer within {self._policy.timeout:g} s") from None
+            hint = "the `timeout` of the connector says how long to wait"
+            raise HttpError(f"no answer within {self._policy.timeout:g} s", hint=hint) from None
         except (httpx.RequestError, httpx.InvalidURL) as error:
             raise HttpError(reason(error)) from error
 

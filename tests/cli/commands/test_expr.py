@@ -56,7 +56,8 @@ def test_the_answer_is_one_document(octo: Any, tmp_path: Path, args: list[str], 
         (
             "1 + body.a",
             "evaluate expression: no such key: a",
-            'error="no such key: a" column=10',
+            'error="no such key: a" column=10 hint="`has(body.a)` tells whether it is there, '
+            '`body.?a.orValue(…)` reads it if it is there, or something else"',
         ),
         (
             "[1,\n bdy]",

@@ -94,22 +94,47 @@ def test_a_recovered_failure_is_no_failure(invoke: Any) -> None:
 
 def test_a_failure_ends_with_1_and_names_the_block(invoke: Any) -> None:
     text = 'block "price": set-payload value: evaluate expression: no such key: qty'
+    hint = (
+        "`has(body.qty)` tells whether it is there, `body.?qty.orValue(…)` reads it if it is there, or something else"
+    )
     quoted = text.replace('"', '\\"')
 
     assert invoke("fails", "--data", "{}", terminal="err") == (
         "",
-        f"error: app.yaml:21:9: {text}\n"
-        "  in flow `fails`, at fails.price\n"
-        "hint: `handle-errors` or the flow's `error:` chain can recover from this\n",
+        f"error: app.yaml:21:9: {text}\n  in flow `fails`, at fails.price\nhint: {hint}\n",
         1,
     )
     assert invoke("fails", "--data", "{}") == (
         "",
         f'level=ERROR msg="cli stopped with error" error="{quoted}" file=app.yaml line=21 column=9 '
-        "address=fails.price "
-        'hint="`handle-errors` or the flow\'s `error:` chain can recover from this"\n',
+        f'address=fails.price hint="{hint}"\n',
         1,
     )
+
+
+FAILING = """\
+connectors:
+  - { name: disk, type: file, settings: { root: . } }
+  - { name: model, type: llm-scripted, settings: { turns: [{ error: { message: overloaded, status: 400 } }] } }
+flows:
+  - name: world
+    process: [{ type: file-read, connector: disk, path: '"none"' }]
+  - name: expression
+    process: [{ type: set-payload, value: '1 / 0' }]
+  - name: provider
+    process: [{ type: ai-agent, connector: model, prompt: Help., tools: [{ name: a, description: b, process: [] }] }]
+"""
+
+
+def test_how_to_recover_is_said_where_the_world_let_a_block_down(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "failing.yaml").write_text(FAILING, encoding="utf-8")
+    outcomes = {
+        flow: octo("invoke", "--config", "failing.yaml", "--flow", flow, terminal="err").stderr
+        for flow in ("world", "expression", "provider")
+    }
+
+    assert {flow for flow, shown in outcomes.items() if "can recover from this" in shown} == {"world"}
+    assert outcomes["world"].endswith("hint: `handle-errors` or the flow's `error:` chain can recover from this\n")
 
 
 def test_an_unknown_flow_ends_with_2_and_a_near_miss(invoke: Any) -> None:
@@ -178,6 +203,30 @@ def test_a_dropped_message_prints_nothing(
         'level=INFO msg="flow dropped the message" flow=drop\n',
         0,
     )
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        ("test-memory", "error: out of memory\nhint: `octo invoke --each FILE` takes a large file row by row\n"),
+        (
+            "test-recursion",
+            'error: limits.yaml:3:15: block "test-recursion": nested too deeply\n'
+            "  in flow `limits`, at limits.test-recursion\n",
+        ),
+        ("test-nest", "error: nested too deeply\n"),
+    ],
+    ids=["memory", "a block that goes too deep", "an answer that is too deep"],
+)
+def test_the_limits_of_the_machine_are_no_bug(
+    octo: Any, tmp_path: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch, block: str, error: str
+) -> None:
+    monkeypatch.syspath_prepend(plugin)
+    (tmp_path / "limits.yaml").write_text(
+        f"flows:\n  - name: limits\n    process: [{{type: {block}}}]\n", encoding="utf-8"
+    )
+
+    assert octo("invoke", "--config", "limits.yaml", "--flow", "limits", terminal="err") == ("", error, 1)
 
 
 def test_a_bug_is_one_line_and_a_report_without_secrets(

@@ -224,7 +224,7 @@ def test_the_command_alone_shows_its_verbs(octo: Any) -> None:
     ("args", "text", "hint"),
     [
         (["inf"], "`octo store` has no command `inf`", "did you mean `info`?"),
-        (["--stor", "x"], "`octo store` has no option `--stor`", "see `octo store --help`"),
+        (["--stor", "x"], "`octo store` has no option `--stor`", "the verb comes first: `octo store VERB --stor`"),
         (["backup"], "`octo store backup` needs `FILE`", "see `octo store backup --help`"),
         (["info", "--stor", "x"], "`octo store info` has no option `--stor`", "did you mean `--store`?"),
         (["info", "more"], "`octo store info` takes no argument `more`", "see `octo store info --help`"),

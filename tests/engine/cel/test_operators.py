@@ -99,3 +99,23 @@ def test_a_failure_is_told_at_its_place(source, message, column, length):
 
     error = caught.value
     assert (error.message, error.column, error.length, error.source) == (message, column, length, source)
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        (
+            "body.s.a",
+            "`has(body.s.a)` tells whether it is there, `body.s.?a.orValue(…)` reads it if it is there, "
+            "or something else",
+        ),
+        ("body.list[0].a", "`.?a.orValue(…)` reads it if it is there, or something else"),
+        ("body['x-id']", '`[?"x-id"].orValue(…)` reads it if it is there, or something else'),
+        ("body.map[2]", "`[?2].orValue(…)` reads it if it is there, or something else"),
+    ],
+)
+def test_what_to_do_about_a_key_that_is_not_there(source, hint):
+    with pytest.raises(ExpressionError) as caught:
+        compile_expression(source, ["body"]).evaluate({"body": {"s": {}, "list": [{}], "map": {}}})
+
+    assert caught.value.hint == hint
