@@ -20,7 +20,7 @@ from octo.message import Dropped, Message
 from octo.runtime import Runtime
 from octo.values import Json, Ordered
 from octo_cli import inputs, logs, output, rows, signals
-from octo_cli.progress import FlowLog, Progress
+from octo_cli.progress import FlowLog, Progress, span
 from octo_cli.rows import Row
 from octo_cli.session import Session
 
@@ -111,7 +111,8 @@ class Tally:
         seconds = time.monotonic() - self.started
         rate = self.done / seconds if seconds else 0.0
         shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
-        return f"{self.done:,} rows done, {self.failed:,} failed, {shown} rows/s, {_span(seconds)}"
+        rows = "row" if self.done == 1 else "rows"
+        return f"{self.done:,} {rows} done, {self.failed:,} failed, {shown} rows/s, {span(seconds)}"
 
 
 class Failures:
@@ -276,7 +277,3 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OctoError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}") from error
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

@@ -49,7 +49,7 @@ class Totals:
         """One line that sums it up. Unknown tokens are said to be unknown, never zero."""
         calls = _count(self.tool_calls, "tool call") + (f" ({self.failed_calls} failed)" if self.failed_calls else "")
         parts = [_count(self.turns, "turn"), calls, self._tokens()]
-        parts.append(_seconds(now - (self.started or now)))
+        parts.append(span(now - (self.started or now)))
         if self.gave_up:
             parts.append(f"gave up: {self.gave_up}")
         return ", ".join(parts)
@@ -77,7 +77,7 @@ class Working:
 
     def line(self, now: float) -> str:
         """What it is doing now. What may be cut off at the edge of the terminal stands last."""
-        parts = [self.address, f"turn {max(self.turn, 1)}", _seconds(now - self.since)]
+        parts = [self.address, f"turn {max(self.turn, 1)}", span(now - self.since)]
         if self.tokens:
             parts.append(_count(self.tokens, "token"))
         return "  ".join([*parts, ", ".join(self.tools.values()) or "thinking"])
@@ -285,8 +285,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _seconds(span: float) -> str:
-    return f"{span:.1f} s" if span < 60 else f"{int(span // 60)} min {int(span % 60)} s"
+def span(seconds: float) -> str:
+    """How long something took, for people."""
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
 def _short(text: str, limit: int = 80) -> str:
