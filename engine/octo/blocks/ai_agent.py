@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, assert_never
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, assert_never, runtime_checkable
 
 from pydantic import BeforeValidator
 
@@ -12,7 +12,7 @@ from octo.agent.loop import AgentLoop, Answered, GaveUp, Halted, Task
 from octo.agent.model import Agent, system_prompt
 from octo.agent.tools import PORTABLE
 from octo.block import Block, Finding, SubFlow
-from octo.errors import OctoError
+from octo.errors import OctoError, did_you_mean
 from octo.fields import Bool, Expression, Int, Refusals, Text
 from octo.llm.chat import ChatMessage, user
 from octo.values import Json, clean_text, dumps
@@ -30,6 +30,13 @@ def _given(value: Json) -> Json:
 
 
 _BLANK_IS_NONE: Final = BeforeValidator(_given)
+
+
+@runtime_checkable
+class KnowsEfforts(Protocol):
+    """A connector whose API takes certain words only as `reasoningEffort`."""
+
+    efforts: ClassVar[tuple[str, ...]]
 
 
 class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
@@ -83,6 +90,14 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
             )
 
     def check(self, config: Config) -> Iterator[Finding]:
+        effort = self.reasoning_effort
+        connector: object = config.connector(self.connector or "")
+        if effort and isinstance(connector, KnowsEfforts) and effort not in connector.efforts:
+            yield Finding(
+                f'ai-agent: connector "{self.connector}" knows no effort `{effort}`',
+                ("reasoningEffort",),
+                did_you_mean(effort, connector.efforts),
+            )
         for index, tool in enumerate(self.tools):
             if not PORTABLE.fullmatch(tool.name):
                 yield Finding(

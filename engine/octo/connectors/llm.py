@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
@@ -14,6 +14,7 @@ from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS
 from octo.llm.wire import Endpoint
+from octo.llm.wires import anthropic
 from octo.values import Json
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
     """Claude models through Anthropic's Messages API, or any server that speaks it."""
 
     spellings = {"base_url": "baseURL", "api_key": "apiKey"}
+    efforts: ClassVar[tuple[str, ...]] = anthropic.EFFORTS
 
     api_key: NamedText
     """API key; write `${NAME}` and declare the variable under `env`."""

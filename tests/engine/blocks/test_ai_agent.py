@@ -233,6 +233,52 @@ def test_a_tool_name_that_providers_refuse_is_a_warning():
     assert [problem.message for problem in config.warnings] == ["ai-agent tool `look up`: providers refuse this name"]
 
 
+@pytest.mark.parametrize(
+    ("type", "settings", "effort", "found"),
+    [
+        (
+            "llm-anthropic",
+            "apiKey: k",
+            "lots",
+            (
+                'ai-agent: connector "m" knows no effort `lots`',
+                "known names: `none`, `low`, `medium`, `high`, `xhigh`, `max`",
+            ),
+        ),
+        (
+            "llm-anthropic",
+            "apiKey: k",
+            "hihg",
+            ('ai-agent: connector "m" knows no effort `hihg`', "did you mean `high`?"),
+        ),
+        ("llm-anthropic", "apiKey: k", "max", None),
+        ("llm-anthropic", "apiKey: k", "none", None),
+        ("llm-anthropic", "apiKey: k", "''", None),
+        ("llm-scripted", "turns: [{}]", "lots", None),
+    ],
+    ids=["unknown", "misspelt", "known", "off", "empty", "a model that takes any"],
+)
+def test_an_effort_that_the_connector_does_not_know_is_refused(type, settings, effort, found):
+    text = f"""
+connectors:
+  - {{name: m, type: {type}, settings: {{{settings}}}}}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        reasoningEffort: {effort}
+""" + "\n".join(f"        {line}" for line in GOOD.strip().split("\n"))
+    problems = []
+    try:
+        harness.config(text)
+    except ConfigError as error:
+        problems = [
+            (str(problem.location).split(":", 1)[1], problem.message, problem.hint) for problem in error.problems
+        ]
+
+    assert problems == ([("8:26", *found)] if found else [])
+
+
 def test_blocks_of_tools_and_default_are_addressed_by_their_names():
     keys = (
         "name: plan\n"

@@ -44,7 +44,7 @@ NAME: Final = "anthropic"
 
 MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"})
 
-EFFORTS: Final = ("none", "low", "medium", "high", "xhigh", "max")
+EFFORTS: Final[tuple[str, ...]] = ("none", "low", "medium", "high", "xhigh", "max")
 """How hard a model can be asked to think; some models know only some of these words."""
 
 _VERSION: Final = "2023-06-01"
