@@ -231,7 +231,7 @@ def _env_files(
 
 def _read_env_file(path: Path) -> dict[str, str]:
     try:
-        data = path.read_bytes()
+        data = resources.content(path)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 
 from octo.errors import OctoError
@@ -11,7 +13,7 @@ def read_text(root: Path, resource: str) -> str:
     """The text of a UTF-8 file below the root; raises OctoError when it leaves the root or cannot be read."""
     path = locate(root, resource)
     try:
-        data = path.read_bytes()
+        data = content(path)
     except FileNotFoundError:
         raise OctoError(
             f"resource `{resource}` does not exist", hint=f"resources are looked for below `{root}`"
@@ -23,6 +25,14 @@ def read_text(root: Path, resource: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise OctoError(f"resource `{resource}` is not UTF-8 text (line {line})") from None
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a regular file. Of a pipe one would wait for as long as nobody writes to it. Raises OSError."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return path.read_bytes()
 
 
 def locate(root: Path, resource: str) -> Path:

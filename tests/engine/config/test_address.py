@@ -101,5 +101,5 @@ def test_a_block_with_a_name_does_not_give_way_to_one_of_its_type_without():
           process: [ { type: log, name: first }, { type: log } ]
     """)
 
-    with pytest.raises(UsageError, match='^"log" matches 2 blocks in the same chain$'):
+    with pytest.raises(UsageError, match=r'^"log" matches 2 blocks in the same chain$'):
         find(loaded, "main.log")

@@ -1,5 +1,7 @@
 """octo/config/environment.py: declared variables, env files, `${NAME}`."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,23 +143,29 @@ def test_env_files_that_do_not_exist_are_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason", "hint"),
+    ("make", "reason", "hint"),
     [
-        (b"A=1\n\nhunter2-secret\n", "line 3 has no `=`", "write `KEY=VALUE`, or `#` before a comment"),
-        (b"=hunter2-secret\n", "line 1 has no name before `=`", "write `KEY=VALUE`, or `#` before a comment"),
-        (b"A=1\nB=\xff\n", "line 2 is not UTF-8", "save the file as UTF-8"),
-        (None, "cannot be read: is a directory", None),
+        (
+            lambda path: path.write_bytes(b"A=1\n\nhunter2-secret\n"),
+            "line 3 has no `=`",
+            "write `KEY=VALUE`, or `#` before a comment",
+        ),
+        (
+            lambda path: path.write_bytes(b"=hunter2-secret\n"),
+            "line 1 has no name before `=`",
+            "write `KEY=VALUE`, or `#` before a comment",
+        ),
+        (lambda path: path.write_bytes(b"A=1\nB=\xff\n"), "line 2 is not UTF-8", "save the file as UTF-8"),
+        (Path.mkdir, "cannot be read: is a directory", None),
+        (os.mkfifo, "cannot be read: it is no regular file", None),
     ],
-    ids=["no equals sign", "no name", "not UTF-8", "directory"],
+    ids=["no equals sign", "no name", "not UTF-8", "directory", "pipe"],
 )
-def test_a_malformed_env_file_is_an_error_that_does_not_show_it(
-    tmp_path: Path, content: bytes | None, reason: str, hint: str | None
+def test_an_env_file_that_is_not_usable_is_an_error_that_does_not_show_it(
+    tmp_path: Path, make: Callable[[Path], object], reason: str, hint: str | None
 ) -> None:
     for name in (".env", "extra", "own.env"):
-        if content is None:
-            (tmp_path / name).mkdir()
-        else:
-            (tmp_path / name).write_bytes(content)
+        make(tmp_path / name)
     text = "resources:\n  env: [own.env, ../out.env]"
     _, problems = resolved(text, {"OCTO_ENV_FILE": "extra"}, tmp_path, tmp_path)
 

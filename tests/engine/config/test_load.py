@@ -4,10 +4,13 @@ Covers octo/config/load.py, octo/config/problems.py, octo/config/check.py, octo/
 octo/config/resources.py.
 """
 
+import os
+
 import pytest
 
 from octo import load
-from octo.errors import ConfigError
+from octo.config.resources import read_text
+from octo.errors import ConfigError, OctoError
 from octo.testing.harness import config
 
 
@@ -245,11 +248,16 @@ def test_a_link_may_not_lead_out_of_the_root(tmp_path):
     root = tmp_path / "config"
     root.mkdir()
     (root / "link.md").symlink_to(tmp_path / "outside.md")
-    from octo.config.resources import read_text
-    from octo.errors import OctoError
 
     with pytest.raises(OctoError, match=r'resource id "link\.md" escapes the resource root'):
         read_text(root, "link.md")
+
+
+def test_a_pipe_is_no_resource(tmp_path):
+    os.mkfifo(tmp_path / "prompt.md")
+
+    with pytest.raises(OctoError, match=r"^cannot read resource `prompt\.md`: it is no regular file$"):
+        read_text(tmp_path, "prompt.md")
 
 
 def test_a_connector_of_the_wrong_name_is_reported_with_the_near_miss():

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from http_api import Api, as_json, echo, in_turn, text
-from octo.errors import BlockError, ConfigError
+from octo.errors import BlockError, ConfigError, OctoError
 from octo.observe import LogLine
 from octo.testing.harness import config, runtime
 from vendor.server import Answer
@@ -392,6 +392,15 @@ async def test_a_broken_answer_fails_and_is_not_repeated(answer, cause):
 
     assert message.startswith(f"rest request to URL/a: {cause}")
     assert len(api.requests) == 1
+
+
+async def test_a_call_that_takes_too_long_names_the_limit():
+    with Api(lambda request: Answer(send_head=False, ending="hang")) as api:
+        async with calling(api, {"timeout": "50ms"}) as call:
+            with pytest.raises(OctoError) as caught:
+                await call()
+
+    assert caught.value.hint == "the `timeout` of the connector says how long to wait"
 
 
 async def test_the_time_limit_holds_for_each_attempt():
