@@ -10,8 +10,8 @@ from octo.values import Json, clone, dumps
 from octo_cli import inputs
 
 if TYPE_CHECKING:
-    from octo.config.debug import DebugConfig, MockSpec
     from octo.config.sheet import Sheet
+    from octo.debug import DebugConfig, MockSpec
     from octo.doubles import Doubles, Report
 
 
@@ -34,7 +34,7 @@ def requested(path: str | None, *, mocks: str | None, spies: str | None, break_a
 
     if not (path or mocks or spies or break_at):
         return Debugging(Doubles(), None, {})
-    from octo.config.debug import DebugConfig, read_debug_config
+    from octo.debug import DebugConfig, acting, read_debug_config
 
     sheet = read_debug_config(inputs.path(path)) if path else None
     asked = sheet.value if sheet else DebugConfig.model_construct()
@@ -42,9 +42,10 @@ def requested(path: str | None, *, mocks: str | None, spies: str | None, break_a
         mocks=_mocks(mocks) if mocks else asked.mocks,
         spies=[name.strip() for name in spies.split(",")] if spies else asked.spies,
         break_at=break_at.strip() if break_at else asked.break_at,
+        models=acting(asked.models),
     )
     if sheet is not None:
-        flags = {"mocks": mocks, "spies": spies, "breakAt": break_at}
+        flags = {"mocks": mocks, "spies": spies, "breakAt": break_at, "models": None}
         doubles = replace(doubles, report=_places_in(sheet, {key for key, flag in flags.items() if not flag}))
     return Debugging(doubles, clone(asked.input.data), clone(asked.input.vars))
 
@@ -55,15 +56,15 @@ def _places_in(sheet: Sheet[DebugConfig], sections: set[str]) -> Report:
     def report(path: tuple[str | int, ...], message: str, hint: str | None) -> Problem:
         if path[0] not in sections:
             return Problem(message, hint=hint)
-        return sheet.problem(path, message, hint, key=path[0] == "mocks")
+        return sheet.problem(path, message, hint, key=path[0] in ("mocks", "models"))
 
     return report
 
 
 def _mocks(text: str) -> dict[str, MockSpec]:
     """The mocks of a flag. A problem shows the JSON of its mock on one line, for there is no file to point into."""
-    from octo.config.debug import MockSpec
     from octo.config.sheet import read
+    from octo.debug import MockSpec
 
     found: dict[str, MockSpec] = {}
     problems: list[Problem] = []

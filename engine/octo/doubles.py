@@ -1,14 +1,16 @@
-"""Mocks, spies and a breakpoint: what replaces and watches the blocks of a call, by block address.
+"""Mocks, spies, a breakpoint and written models: what replaces and watches parts of a config for one call.
 
 A mock stands in for its block before the config is validated, so that nothing of the block is built. Spies and the
-breakpoint watch from the chain. What a call was asked to double is a value (`Doubles`); what it saw is on its `Stage`.
+breakpoint watch from the chain. A model is replaced when its connector opens. What a call was asked to double is a
+value (`Doubles`); what it saw is on its `Stage`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from octo.block import Block, Place
@@ -16,14 +18,15 @@ from octo.cel import Timestamp
 from octo.config import address
 from octo.config.document import Path
 from octo.config.outline import outline, put
-from octo.errors import ConfigError, OctoError, Problem, UsageError
+from octo.errors import ConfigError, OctoError, Problem, UsageError, did_you_mean
 from octo.message import Dropped, Message
 from octo.run import RunError
 from octo.values import Json, Ordered, clone
 
 if TYPE_CHECKING:
-    from octo.config.debug import MockCase, MockSpec
     from octo.config.model import Config
+    from octo.connector import Connector
+    from octo.debug import MockCase, MockSpec
     from octo.run import Run
 
 Report: TypeAlias = Callable[[Path, str, str | None], Problem]
@@ -47,6 +50,8 @@ class Doubles:
     """Addresses of blocks whose messages are recorded."""
     break_at: str = ""
     """Address of the block after which the flow halts; empty for none."""
+    models: Mapping[str, Connector] = field(default_factory=dict)
+    """Names of connectors to models, each with the connector whose written replies are given instead."""
     report: Report = _nowhere
     """Knows the place of a problem in the file that asked for all this."""
 
@@ -78,9 +83,9 @@ class Doubles:
     def on(self, config: Config) -> Stage | None:
         """The doubles on their places in a config that was loaded with `rewrite`; None when there are none.
 
-        Raises ConfigError for addresses that name no block, or one inside a mock.
+        Raises ConfigError for addresses that name no block, or one inside a mock, and for models that nothing names.
         """
-        if not (self.mocks or self.watching):
+        if not (self.mocks or self.models or self.watching):
             return None
         problems: list[Problem] = []
 
@@ -98,9 +103,22 @@ class Doubles:
             if name in self.spies[:index]:
                 repeated = UsageError("the address is given twice", hint="remove one of them")
                 problems.append(self._bad("spy", name, ("spies", index), repeated))
+        problems += self._models_of_nothing(config)
         if problems:
             raise ConfigError(problems)
-        return Stage(mocks, spies, self.break_at, break_at)
+        return Stage(mocks, spies, self.break_at, break_at, models=self.models, report=self.report)
+
+    def _models_of_nothing(self, config: Config) -> Iterator[Problem]:
+        known = {connector.instance: connector for connector in config.connectors}
+        fitting = [name for name, connector in known.items() if connector.category == "llm"]
+        for name in self.models:
+            if name in fitting:
+                continue
+            hint = did_you_mean(name, fitting) or "the config declares no connector to a model"
+            text = f"no connector has this name (models: {', '.join(fitting) or 'none'})"
+            if name in known:
+                text = f"it is a connector of type `{known[name].type}`, which is no model"
+            yield self._bad("model", name, ("models", name), UsageError(text, hint=hint))
 
     def _bad(self, kind: str, name: str, path: Path, error: UsageError) -> Problem:
         return self.report(path, f'{kind} "{name}": {error.message}', error.hint)
@@ -183,6 +201,9 @@ class Stage:
         spies: Sequence[tuple[str, Path]],
         break_at: str,
         breakpoint: Path | None,
+        *,
+        models: Mapping[str, Connector] = MappingProxyType({}),
+        report: Report = _nowhere,
     ) -> None:
         self.mocks = mocks
         self.break_at = break_at
@@ -190,11 +211,26 @@ class Stage:
         """The message after the block of the breakpoint, once it was reached."""
         self.records: dict[str, list[Json]] = {name: [] for name, _ in spies}
         """What each spy saw, by its address, in the order in which the block was left."""
+        self.problems: list[Problem] = []
+        """What was wrong with the doubles themselves: replies that were asked for and are not written."""
+        self._models = models
+        self._report = report
         self._breakpoint = breakpoint
         self._spies: dict[Path, list[list[Json]]] = {}
         for name, path in spies:
             self._spies.setdefault(path, []).append(self.records[name])
         self._seq = 0
+
+    def opening(self, connector: Connector) -> Connector:
+        """The connector to open for one of the config: itself, or the one that acts in its place."""
+        return self._models.get(connector.instance, connector)
+
+    def used_up(self, model: str, call: int, asked: str) -> None:
+        """Note that a model was asked for a reply that is not written."""
+        text = f'model "{model}": turn {call} is not written, which was asked with {asked}'
+        self.problems.append(
+            self._report(("models", model), text, "add a turn, or find out why there is one more call")
+        )
 
     async def execute(self, block: Block, message: Message, run: Run) -> Message:
         """Run a block under the eyes of its spies; halt after it if the breakpoint stands there."""

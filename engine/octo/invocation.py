@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from octo.errors import OctoError
+from octo.errors import ConfigError, OctoError
 from octo.message import Dropped, Message
 from octo.values import Json, Ordered
 
@@ -39,8 +39,8 @@ async def invoke(
 ) -> Outcome:
     """Open a runtime, call a flow, and close the runtime again. `limit` is the time for the call, in seconds.
 
-    Raises OctoError when the runtime does not open. A flow that fails, does not exist or runs out of time is an
-    outcome.
+    Raises OctoError when the runtime does not open, and when a reply was asked of a model in whose place written ones
+    are given, and it is not written. A flow that fails, does not exist or runs out of time is an outcome.
     """
     async with AsyncExitStack() as opening:
         await opening.enter_async_context(runtime)
@@ -48,11 +48,14 @@ async def invoke(
     try:
         async with opened:
             try:
-                return Outcome(await call(runtime, flow, body, vars=vars, content_type=content_type, limit=limit))
+                outcome = Outcome(await call(runtime, flow, body, vars=vars, content_type=content_type, limit=limit))
             except Dropped:
-                return Outcome()
+                outcome = Outcome()
     except OctoError as error:
-        return Outcome(error=error)
+        outcome = Outcome(error=error)
+    if runtime.stage is not None and runtime.stage.problems:
+        raise ConfigError(runtime.stage.problems)
+    return outcome
 
 
 async def call(

@@ -83,7 +83,8 @@ class Runtime:
                 stack.callback(self.store.close)
             for index, connector in enumerate(self.config.connectors):
                 try:
-                    live = await stack.enter_async_context(connector.open(self))
+                    opening = self.stage.opening(connector) if self.stage else connector
+                    live = await stack.enter_async_context(opening.open(self))
                 except OctoError as error:
                     location = self.config.origin.locate(("connectors", index))
                     raise ConnectorError(

@@ -122,7 +122,7 @@ def config() -> Schema:
 
 def debug_config() -> Schema:
     """The schema of a debug config."""
-    from octo.config.debug import DebugConfig
+    from octo.debug import DebugConfig
 
     return of(DebugConfig, "octo debug config")
 
@@ -391,7 +391,7 @@ def _among(keys: Iterable[str]) -> Schema:
 def _nullable(schema: Schema) -> Schema:
     """A null counts as not given."""
     if "anyOf" in schema and len(schema) == 1:
-        return {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+        return {"anyOf": [*(way for way in schema["anyOf"] if way != {"type": "null"}), {"type": "null"}]}
     if "type" not in schema:
         return {"anyOf": [schema, {"type": "null"}]} if schema else schema
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

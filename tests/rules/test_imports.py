@@ -11,7 +11,7 @@ ENGINE = Path(octo.__file__).parent
 CLI = Path(octo_cli.__file__).parent
 
 LAYERS = [
-    ["testing", "evals", "schema", "reference", "catalogue"],
+    ["testing", "evals", "debug", "schema", "reference", "catalogue"],
     ["blocks", "connectors"],
     ["agent"],
     ["run", "runtime", "server", "doubles", "invocation", "runlog", "record", "graph", "edit", "metrics", "pool"],

@@ -1,4 +1,4 @@
-"""octo/config/debug.py and octo/config/sheet.py: files beside a config, each read into one model."""
+"""octo/debug.py and octo/config/sheet.py: files beside a config, each read into one model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from octo.config.debug import DebugConfig, read_debug_config
+from octo.debug import DebugConfig, read_debug_config
 from octo.errors import ConfigError
 
 FULL = """\
@@ -69,7 +69,7 @@ def test_every_section_may_be_left_out(text: str, tmp_path: Path) -> None:
         ),
         ("breakAt: 4\n", ['(1, 10) expected text, found a number | put it in quotes: "4"']),
         ("spies: a.b\n", ["(1, 8) `spies`: expected a list, found text | in a list, each entry stands after `- `"]),
-        ("- 1\n", ["(1, 1) expected a mapping with keys such as `input`, `breakAt`, `spies`, `mocks`, found a list"]),
+        ("- 1\n", ["(1, 1) expected a mapping with keys such as `input`, `breakAt`, `spies`, `mocks`, `models`, found a list"]),
         (
             "spies: [a\n",
             [

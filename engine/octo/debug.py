@@ -1,15 +1,26 @@
-"""What a call is made with to look inside it: its input, mocks, spies and a breakpoint; the file that says so."""
+"""What a call is made with to look inside it: its input, mocks, spies, a breakpoint, models; the file that says so."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from octo.config.sheet import Sheet, read
+from octo.connector import Connector
+from octo.connectors.llm_scripted import LlmScripted, Reply
 from octo.errors import ConfigError, Problem
 from octo.fields import AnyJson, Bool, Expression, Model, Name, Refusals, Text
+from octo.llm.wires.scripted import UsedUp
+
+if TYPE_CHECKING:
+    from octo.doubles import Stage
+    from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+    from octo.llm.model import ChatModel
+    from octo.runtime import Runtime
 
 
 class MockCase(Model):
@@ -101,6 +112,9 @@ class DebugConfig(Model):
     mocks: dict[Name, MockSpec] = Field(default_factory=dict)
     """Addresses of blocks to replace, each with what stands in for it."""
 
+    models: dict[Name, tuple[Reply, ...]] = Field(default_factory=dict)
+    """Names of connectors to models, each with the replies that are given in the place of the model."""
+
 
 def read_debug_config(path: Path) -> Sheet[DebugConfig]:
     """Read a debug config. Raises ConfigError with all of its problems."""
@@ -111,3 +125,49 @@ def read_debug_config(path: Path) -> Sheet[DebugConfig]:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError([Problem(f"parse {what}: it cannot be read: {reason}")]) from None
     return read(DebugConfig, text, str(path), what, title="the debug config", unknown="field {} not found")
+
+
+# ---------------------------------------------------------------- written models
+
+
+def acting(models: Mapping[str, Sequence[Reply]]) -> dict[str, Connector]:
+    """Connectors that give written replies, by the names of those in whose place they act."""
+    found: dict[str, Connector] = {}
+    for name, turns in models.items():
+        found[name] = Acting.model_construct(script=LlmScripted.model_construct(turns=tuple(turns)))
+        found[name].named(name)
+    return found
+
+
+class Acting(Connector, category="llm"):
+    """A connector to a written model, which tells the stage of the run when a reply is missing."""
+
+    script: LlmScripted
+
+    @asynccontextmanager
+    async def open(self, runtime: Runtime) -> AsyncIterator[Written]:
+        async with self.script.open(runtime) as model:
+            yield Written(model, self.instance, runtime.stage)
+
+
+class Written:
+    """A model whose replies are written down for one call."""
+
+    def __init__(self, model: ChatModel, name: str, stage: Stage | None) -> None:
+        self._model = model
+        self._name = name
+        self._stage = stage
+
+    @property
+    def media_types(self) -> frozenset[str] | None:
+        return self._model.media_types
+
+    async def complete(
+        self, request: ChatRequest, *, session: MutableMapping[object, Any], on_delta: OnDelta | None = None
+    ) -> ChatResponse:
+        try:
+            return await self._model.complete(request, session=session, on_delta=on_delta)
+        except UsedUp as error:
+            if self._stage is not None:
+                self._stage.used_up(self._name, error.call, error.asked)
+            raise
