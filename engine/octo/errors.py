@@ -116,7 +116,7 @@ class ProviderError(OctoError):
     """An LLM API refused, failed, or answered something that is no answer.
 
     `status` is the HTTP status, or the one that an error inside a stream stands for; None when no answer came.
-    `retry_after` is in seconds.
+    `retry_after` is in seconds. `body` is the answer as it came, to be looked into and never shown.
     """
 
     def __init__(
@@ -129,8 +129,10 @@ class ProviderError(OctoError):
         request_id: str | None = None,
         retryable: bool = False,
         hint: str | None = None,
+        body: str = "",
     ) -> None:
         super().__init__(message, hint=hint)
+        self.body = body
         self.provider = provider
         self.status = status
         self.retry_after = retry_after

@@ -61,6 +61,7 @@ def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> Provide
         request_id=headers.get("request-id") or headers.get("x-request-id"),
         about=message,
         page=parsed is None and is_page(body, headers),
+        body=text,
     )
 
 
@@ -133,6 +134,7 @@ def _error(
     retry_after: float | None = None,
     request_id: str | None = None,
     page: bool = False,
+    body: str = "",
 ) -> ProviderError:
     kind: type[ProviderError]
     match status:
@@ -148,7 +150,7 @@ def _error(
             kind = BadRequest
         case _:
             kind = ProviderError
-    return kind(text, status=status, retryable=retryable, retry_after=retry_after, request_id=request_id)
+    return kind(text, status=status, retryable=retryable, retry_after=retry_after, request_id=request_id, body=body)
 
 
 def _is_retryable(status: int) -> bool:

@@ -9,6 +9,9 @@ from typing import Final
 EVENT_LIMIT: Final = 32 * 1024 * 1024
 """The most bytes that one event, or one answer that is not streamed, may have."""
 
+DONE: Final = "[DONE]"
+"""The data of an event that is no JSON: some vendors end their streams with it."""
+
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -55,7 +58,7 @@ class EventFraming:
         """The stream is over: an event without its closing blank line counts if it is whole in itself."""
         self._take(b"".join(self._line))
         self._line = []
-        return [data for data in self._event() if data == "[DONE]" or _is_json(data)]
+        return [data for data in self._event() if data == DONE or _is_json(data)]
 
     def _take(self, line: bytes) -> bool:
         """Note a line; true when it is the blank one that ends an event."""

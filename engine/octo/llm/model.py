@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import MutableMapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from octo.errors import ProviderError
-from octo.llm import faults, media
+from octo.llm import fallbacks, faults, media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
 from octo.llm.hints import hint
 from octo.llm.providers import PROVIDERS
@@ -15,6 +16,8 @@ from octo.llm.providers import PROVIDERS
 if TYPE_CHECKING:
     from octo.llm.transport import Transport
     from octo.llm.wire import Endpoint
+
+_log: Final = logging.getLogger("octo.llm")
 
 
 class ChatModel(Protocol):
@@ -63,10 +66,34 @@ class HttpModel:
         try:
             messages = media.with_true_types(request.messages, provider.media_types)
             request = replace(request, messages=messages)
-            call = provider.wire.encode(request, self._endpoint, stream=stream)
-            return await self._transport.send(call, provider.wire.decoder, on_delta)
+            return await self._answered(request, session, on_delta)
         except ProviderError as error:
             error.provider = provider.id
             error.hint = error.hint or hint(error, self._endpoint.credentials, request.model or self._endpoint.model)
             faults.sign(error, provider.connector, self._instance, streamed=stream)
             raise
+
+    async def _answered(
+        self, request: ChatRequest, session: MutableMapping[object, Any], on_delta: OnDelta | None
+    ) -> ChatResponse:
+        """Call, and call again without what the endpoint refuses, as long as that makes another request of it.
+
+        What was refused is remembered for the session.
+        """
+        wire, stream = self._provider.wire, on_delta is not None
+        refused: set[str] = session.setdefault((self, request.model or self._endpoint.model), set())
+        call = wire.encode(request, replace(self._endpoint, refused=frozenset(refused)), stream=stream)
+        while True:
+            try:
+                return await self._transport.send(call, wire.decoder, on_delta)
+            except ProviderError as error:
+                named = fallbacks.refused(error, call)
+                if not named:
+                    raise
+                refused |= named
+                again = wire.encode(request, replace(self._endpoint, refused=frozenset(refused)), stream=stream)
+                if again.body == call.body:
+                    raise
+                which = f'connector "{self._instance}": ' if self._instance else ""
+                _log.warning("%sa model call is made again in another shape: %s", which, error.message)
+                call = again

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from octo.errors import NotAnAnswer, Truncated
 from octo.llm import faults
 from octo.llm.chat import Delta, OnDelta
-from octo.llm.framing import EVENT_LIMIT, EventFraming, TooLong
+from octo.llm.framing import DONE, EVENT_LIMIT, EventFraming, TooLong
 from octo.llm.wire import BROKE_OFF, Decoder, Unreadable, shown
 from octo.values import Json
 
@@ -94,6 +94,8 @@ async def _read_events(
 
 
 def _event(data: str) -> Json:
+    if data == DONE:
+        return DONE
     try:
         return json.loads(data)
     except ValueError as error:

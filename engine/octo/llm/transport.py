@@ -127,7 +127,9 @@ class Transport:
                 status = response.status_code
                 await read(response, decoder, on_delta, stream=call.stream, note=self._warn)
         except (httpx.RequestError, httpx.InvalidURL) as error:
-            if not decoder.complete:  # else the connection broke after the answer was whole
+            try:
+                return decoder.finish()  # the connection broke after the answer was whole
+            except Truncated:
                 raise self._broken(call, error, status) from error
         except TooLong as error:
             raise ProviderError(f"{_target(call)}: status {status}, but {error}", status=status) from error

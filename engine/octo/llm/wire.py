@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final, Literal, Protocol
 
 from octo.llm.chat import ChatRequest, ChatResponse, Delta
@@ -17,6 +18,7 @@ PromptCache = Literal["auto", "on", "off"]
 
 BROKE_OFF: Final = "the answer broke off before its end"
 """What every wire says of an answer whose end mark is missing."""
+_LONGEST_KEY: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,26 @@ class Endpoint:
     max_tokens: int | None = None
     thinking: Thinking = "off"
     thinking_budget: int | None = None
+    reasoning: str = ""
+    """How hard models are to think, in the provider's own word; empty leaves it to the provider."""
     prompt_cache: PromptCache = "auto"
+    refused: frozenset[str] = frozenset()
+    """Parameters of a request that the endpoint was found to refuse: they are left out, or go by another name."""
 
     def caches(self, request: ChatRequest) -> bool:
         """Whether the prompt of a request is to be marked for caching."""
         return self.prompt_cache == "on" or (self.prompt_cache == "auto" and request.cache)
+
+    def cache_key(self, request: ChatRequest) -> str:
+        """The key of a cached prompt, the same in every run; empty when the prompt is not to be cached.
+
+        A key that is too long for the providers keeps its beginning.
+        """
+        key = request.cache_key if self.caches(request) else ""
+        if len(key) <= _LONGEST_KEY:
+            return key
+        digest = sha256(key.encode(errors="replace")).hexdigest()[:16]
+        return f"{key[: _LONGEST_KEY - len(digest) - 1]}-{digest}"
 
 
 class Unreadable(ValueError):
@@ -66,10 +83,13 @@ class Decoder(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether all that matters has come, so that reading may end."""
+        """Whether all that matters has come, so that reading may end.
+
+        An answer can be whole before, as what it cost may come after its end mark.
+        """
 
     def feed(self, event: Json) -> Sequence[Delta]:
-        """Take the next event, decoded from its JSON; gives what a listener is told.
+        """Take the next event, decoded from its JSON or `DONE` as it is; gives what a listener is told.
 
         Raises Unreadable, or ProviderError when the event reports a failure.
         """

@@ -50,3 +50,20 @@ def test_when_a_prompt_is_marked_for_caching(setting: PromptCache, asked: bool, 
 )
 def test_which_models_take_a_temperature(model: str, expected: bool):
     assert takes_temperature(model) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("leads/enrich.agent", "leads/enrich.agent"),
+        ("x" * 64, "x" * 64),
+        ("x" * 65, "x" * 47 + "-9537c5fdf120482f"),
+        ("", ""),
+    ],
+    ids=["short", "just fits", "too long", "none"],
+)
+def test_a_cached_prompt_has_one_key_in_all_runs(name: str, key: str):
+    endpoint = Endpoint(Credentials("openai", "http://x", "authorization"), "m")
+
+    assert endpoint.cache_key(ChatRequest((), cache=True, cache_key=name)) == key
+    assert endpoint.cache_key(ChatRequest((), cache=False, cache_key=name)) == ""

@@ -1,0 +1,64 @@
+"""octo/llm/fallbacks.py: which parameters of a call its refusal is about."""
+
+import json
+
+import pytest
+
+from octo.errors import ContextTooLong, ProviderError
+from octo.llm import fallbacks
+from octo.llm.wire import HttpCall
+
+EVERYTHING = {
+    "model": "m",
+    "messages": [],
+    "stream_options": {"include_usage": True},
+    "usage": {"include": True},
+    "prompt_cache_key": "k",
+    "max_completion_tokens": 9,
+    "temperature": 0.5,
+}
+
+
+def call(**body: object) -> HttpCall:
+    return HttpCall("http://x", (), json.dumps(body or EVERYTHING).encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ('{"error": "Unknown parameter: stream_options"}', {"stream_options", "usage"}),
+        ("include_usage: unexpected", {"stream_options", "usage"}),
+        ("Additional properties are not allowed", {"stream_options", "usage"}),
+        ('{"param": "prompt_cache_key"}', {"prompt_cache_key"}),
+        ("Unsupported parameter: 'max_tokens'", {"max_completion_tokens"}),
+        ("use max_completion_tokens", {"max_completion_tokens"}),
+        ("`Temperature` does not support 0.5", {"temperature"}),
+        ("neither temperature nor max_tokens", {"temperature", "max_completion_tokens"}),
+        ("Additional properties are not allowed: prompt_cache_key", {"stream_options", "usage", "prompt_cache_key"}),
+        ("no such model", set()),
+        ("", set()),
+    ],
+)
+def test_a_refusal_names_parameters(body: str, named: set[str]):
+    assert fallbacks.refused(ProviderError("no", status=400, body=body), call()) == named
+
+
+def test_what_was_not_sent_cannot_be_refused():
+    error = ProviderError("no", status=400, body="temperature, max_tokens and stream_options")
+
+    assert fallbacks.refused(error, call(model="m", max_tokens=1)) == {"max_tokens"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ProviderError("no", status=401, body="temperature"),
+        ProviderError("no", status=500, body="temperature"),
+        ProviderError("temperature", status=400),
+        ProviderError("no answer", body="temperature"),
+        ContextTooLong("too long", status=400, body="maximum context length, lower max_tokens"),
+    ],
+    ids=["401", "500", "not in the body", "no status", "too long"],
+)
+def test_other_failures_are_no_refusals_of_a_parameter(error: ProviderError):
+    assert fallbacks.refused(error, call()) == set()
