@@ -103,7 +103,7 @@ def _lines(picture: Picture, format_: Format, *, coloured: bool = False, width: 
         case "html":
             from octo.graph import html
 
-            return html.page(picture).splitlines()
+            return printable(html.page(picture)).rstrip("\n").split("\n")
 
 
 def _plain(line: Line) -> str:

@@ -17,4 +17,5 @@ def page(picture: Picture) -> str:
     )
     flows = {stream.name: stream.id for stream in picture.flows}
     connectors = {outlet.name: outlet.id for outlet in picture.connectors}
-    return templates.get_template("page.html").render(picture=picture, flows=flows, connectors=connectors)
+    text = templates.get_template("page.html.j2").render(picture=picture, flows=flows, connectors=connectors)
+    return f"{text.strip()}\n"

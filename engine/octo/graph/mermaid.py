@@ -85,4 +85,5 @@ def _quoted(*rows: str) -> str:
 def _escaped(row: str) -> str:
     words = " ".join(row.split())
     words = words if len(words) <= _WIDTH else words[: _WIDTH - 1] + "…"
+    words = words.replace("\\n", "\\\u200bn")  # which would be a line break, in whatever way it is written
     return re.sub(r"[^\w .,!?()…-]", lambda match: f"#{ord(match[0])};", words) or "#32;"

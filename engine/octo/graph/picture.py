@@ -246,5 +246,5 @@ def _value_at(model: Model, path: tuple[str | int, ...]) -> Any:
     """The value at a path of YAML keys below a model."""
     value: Any = model
     for step in path:
-        value = getattr(value, value.yaml_keys()[step]) if isinstance(value, Model) else value[step]
+        value = getattr(value, value.yaml_keys()[str(step)]) if isinstance(value, Model) else value[step]
     return value

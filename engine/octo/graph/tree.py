@@ -41,7 +41,7 @@ def lines(picture: Picture) -> Iterator[Line]:
 def cut(line: Line, width: int | None) -> Line:
     """The line, not longer than a width."""
     left = width if width is not None else sum(len(span.text) for span in line)
-    kept = []
+    kept: list[Span] = []
     for index, span in enumerate(line):
         rest = sum(len(other.text) for other in line[index:])
         if rest > left and len(span.text) >= left:
@@ -61,15 +61,16 @@ def _stream(stream: Stream) -> Iterator[Line]:
 def _below(indent: str, nodes: Sequence[Step | Lane | Outlet]) -> Iterator[Line]:
     for index, node in enumerate(nodes):
         tip, rest = _LAST if index == len(nodes) - 1 else _FORK
+        start = Span(indent + tip, "faint")
         match node:
             case Step():
-                head, inner = _step(node), node.lanes
+                yield from _trimmed(start, *_step(node))
+                yield from _below(indent + rest, node.lanes)
             case Lane():
-                head, inner = _lane(node), node.steps
+                yield from _trimmed(start, *_lane(node))
+                yield from _below(indent + rest, node.steps)
             case Outlet():
-                head, inner = _outlet(node), ()
-        yield from _trimmed(Span(indent + tip, "faint"), *head)
-        yield from _below(indent + rest, inner)
+                yield from _trimmed(start, *_outlet(node))
 
 
 def _step(step: Step) -> Line:

@@ -1,0 +1,73 @@
+"""Lay out a YAML file of octo without a change of what it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import yaml
+
+from octo.config import document, parser
+from octo.errors import ConfigError, Location, Problem
+from octo.layout import nodes, order, printer
+from octo.layout.nodes import Collection, Node, NotKept, Tree
+from octo.values import Json
+
+_MARK = "\ufeff"
+
+
+def lay_out(content: bytes, file: str) -> bytes:
+    """The content of a file, laid out. Its kind of line breaks and a byte order mark stay.
+
+    Raises ConfigError for what is no YAML in UTF-8, and for what cannot be laid out as it is.
+    """
+    before = document.parse(content, file, what="file").data
+    text = content.decode("utf-8")
+    mark = _MARK if text.startswith(_MARK) else ""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    text = text.removeprefix(_MARK).replace("\r\n", "\n").replace("\r", "\n")
+    result = _laid_out(text)
+    if result is None or not _same(document.parse(result, file).data, before):
+        message = "cannot be laid out without a change of what it says"
+        raise ConfigError([Problem(message, Location(file, 1, 1), "it has been left as it is")])
+    return (mark + result.replace("\n", newline)).encode("utf-8")
+
+
+def _laid_out(text: str) -> str | None:
+    """The text laid out; None when that would lose a comment, or cannot be done."""
+    try:
+        tree = nodes.read(text, parser.events(text))
+        if tree is None:
+            return text
+        comments = _comments(tree)
+        order.arrange(tree.root)
+        result = printer.text(tree)
+        again = nodes.read(result, parser.events(result))
+    except (NotKept, yaml.YAMLError):
+        return None
+    return result if again is not None and _comments(again) == comments else None
+
+
+def _comments(tree: Tree) -> Counter[str]:
+    """All comments, each with its number."""
+    return Counter(comment.strip() for comment in _found(tree.root) if comment.strip())
+
+
+def _found(node: Node) -> Iterator[str]:
+    yield node.comment
+    if isinstance(node, Collection):
+        yield from node.tail
+        for entry in node.entries:
+            yield from entry.before
+            yield from _found(entry.value)
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Whether two values are equal and of the same kinds throughout, in whatever order their keys stand."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other) or one != one

@@ -1,0 +1,98 @@
+"""octo_cli/commands/graph.py: a config drawn on standard output, or into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIG = """\
+env: [ { name: CITY, default: Oslo } ]
+flows:
+  - name: one
+    process:
+      - { type: log, settings: { message: '"a rather long text, longer than the line of a terminal"' } }
+      - { type: flow-ref, settings: { flow: two } }
+  - name: two
+    process: [ { type: set-payload, settings: { value: '1' } } ]
+"""
+
+
+@pytest.fixture
+def graph(octo, tmp_path: Path):
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    return lambda *args, **more: octo("graph", "--config", "app.yaml", *args, **more)
+
+
+def test_a_pipe_gets_the_tree(graph):
+    assert graph().stdout == (
+        "one\n"
+        '├─ log  message: "a rather long text, longer than the line of a terminal"\n'
+        "└─ flow-ref  → two\n"
+        "\n"
+        "two  called by one\n"
+        "└─ set-payload  value: 1\n"
+    )
+
+
+def test_a_terminal_gets_lines_of_its_width_in_colour(graph, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+
+    plain = graph("--flow", "one", terminal="out").stdout
+    assert plain == 'one\n├─ log  message: "a rather lo…\n└─ flow-ref  → two\n'
+    painted = graph("--flow", "two", terminal="out", environ={"NO_COLOR": ""}).stdout
+    assert painted.splitlines()[1] == "\x1b[2m└─ \x1b[0m\x1b[36mset-payload\x1b[0m\x1b[2m  value: 1\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("args", "name", "start"),
+    [
+        ([], "a.txt", "one\n├─ log"),
+        ([], "a.mmd", "flowchart TD\n"),
+        ([], "a.html", "<!doctype html>\n"),
+        (["--format", "mermaid"], "a.html", "flowchart TD\n"),
+    ],
+    ids=["tree", "mermaid", "html", "format"],
+)
+def test_a_file_is_drawn_as_its_name_says_unless_a_format_is_given(graph, tmp_path, args, name, start):
+    ran = graph("--out", name, *args)
+
+    assert (ran.stdout, ran.stderr, ran.status) == ("", "", 0)
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_one_flow_can_be_drawn(graph):
+    assert graph("--flow", "two").stdout == "two  called by one\n└─ set-payload  value: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--flow", "tow"], 'error: flow "tow" is not registered\nhint: did you mean `two`?\n'),
+        (["--out", "no/a.html"], "error: `--out`: there is no directory `no`\nhint: make it first\n"),
+        (
+            ["--format", "svg"],
+            "error: `--format`: 'svg' is not one of 'tree', 'mermaid', 'html'\nhint: see `octo graph --help`\n",
+        ),
+    ],
+    ids=["flow", "directory", "format"],
+)
+def test_what_cannot_be_drawn_is_refused(graph, args, message):
+    ran = graph(*args, terminal="err")
+
+    assert (ran.stdout, ran.stderr, ran.status) == ("", message, 2)
+
+
+def test_control_characters_never_reach_the_terminal(octo, tmp_path):
+    config = 'flows: [ { name: "a\\eb", process: [ { type: log, settings: { message: "\\"\\eb\\"" } } ] } ]\n'
+    (tmp_path / "app.yaml").write_text(config, encoding="utf-8")
+
+    assert octo("graph", "--config", "app.yaml").stdout == 'a\\u001bb\n└─ log  message: "\\u001bb"\n'
+
+
+def test_a_config_with_problems_is_not_drawn(octo, tmp_path):
+    (tmp_path / "app.yaml").write_text("flows: [ { name: f, process: [ { type: lok } ] } ]\n", encoding="utf-8")
+
+    ran = octo("graph", "--config", "app.yaml")
+
+    assert (ran.stdout, ran.status) == ("", 2)

@@ -1,0 +1,60 @@
+"""octo/graph/tree.py: a config as a tree for the terminal."""
+
+from __future__ import annotations
+
+from drawn import picture
+from octo.graph.tree import Line, Span, cut, lines
+
+
+def text(line: Line) -> str:
+    return "".join(span.text for span in line)
+
+
+def test_the_tree_shows_flows_blocks_branches_and_connectors(tmp_path):
+    assert "\n".join(map(text, lines(picture(tmp_path)))) == (
+        """\
+answer  Answer a ticket.
+├─ set-variable  name: stage, value: "start"
+├─ switch  kind
+│  ├─ mail  when: body.kind == "mail"
+│  │  └─ log  message: "mail"
+│  └─ default  (nothing)
+├─ ai-agent  clerk  [claude]  prompt: Help. The key is ***.
+│  ├─ tool find  Finds a customer.
+│  │  └─ rest  [crm]  path: "/c"
+│  └─ default
+│     └─ flow-ref  hand-over  → later  oneWay: true
+└─ on error
+   └─ set-payload  value: vars.error
+
+later  called by answer
+└─ handle-errors
+   ├─ process
+   │  └─ rest  [crm]  path: "/t"
+   └─ error
+      └─ log  message: "down"
+
+connectors
+├─ claude  llm-anthropic  used by answer.clerk
+├─ crm  http-client  used by answer.clerk[find].rest, later.handle-errors[process].rest
+└─ spare  http-client  used by nothing"""
+    )
+
+
+def test_a_long_setting_is_shortened(tmp_path):
+    config = f"flows: [{{name: f, process: [{{type: log, settings: {{message: '\"{'x' * 200}\"'}}}}]}}]"
+
+    assert text(list(lines(picture(tmp_path, config)))[1]) == f'└─ log  message: "{"x" * 69}…'
+
+
+def test_a_line_can_be_cut_to_a_width():
+    line = (Span("└─ ", "faint"), Span("log", "type"), Span("  level: warn"))
+
+    assert [text(cut(line, width)) for width in (None, 19, 18, 6, 5, 1)] == [
+        "└─ log  level: warn",
+        "└─ log  level: warn",
+        "└─ log  level: wa…",
+        "└─ lo…",
+        "└─ l…",
+        "…",
+    ]
