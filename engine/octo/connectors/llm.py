@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
@@ -12,7 +13,7 @@ from octo.connector import Connector
 from octo.errors import ConnectorError
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, header_fault, shared_headers, url_fault
-from octo.llm.providers import PROVIDERS
+from octo.llm.providers import PROVIDERS, Provider
 from octo.llm.wire import Endpoint
 from octo.llm.wires import anthropic
 from octo.values import Json
@@ -38,38 +39,30 @@ def _origin(setting: str, text: str) -> str:
     return f"`{setting}` (variable `{text.name}`)" if isinstance(text, EnvText) else f"`{setting}`"
 
 
-class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
-    """Claude models through Anthropic's Messages API, or any server that speaks it."""
+class LlmConnector(Connector, category="llm"):
+    """What all providers behind HTTP APIs have in common."""
 
+    provider: ClassVar[str]
+    """The id of its row in the table of providers."""
     spellings = {"base_url": "baseURL", "api_key": "apiKey"}
-    efforts: ClassVar[tuple[str, ...]] = anthropic.EFFORTS
 
     api_key: NamedText
     """API key; write `${NAME}` and declare the variable under `env`."""
 
-    model: Text = "claude-sonnet-4-6"
+    model: Text = ""
     """Model id, passed on as it is; blocks and agents may name another one."""
 
-    max_tokens: Int = 4096
-    """The most tokens of one answer, thinking included. 0 or less means 4096; an agent's own value wins."""
+    max_tokens: Int = 0
+    """The most tokens of one answer, reasoning included. 0 leaves it to the provider; an agent's own value wins."""
 
     base_url: NamedText = Field("", alias="baseURL")
-    """Address of the API, with or without `/v1`. Without it `ANTHROPIC_BASE_URL` counts, then Anthropic's own."""
-
-    thinking: Annotated[Literal["off", "adaptive", "budgeted"], one_of("off", "adaptive", "budgeted")] = "off"
-    """Whether the model thinks before it answers: as much as it finds right, or within `thinkingBudget`."""
-
-    thinking_budget: Int | None = None
-    """Tokens for thinking when it is `budgeted`: at least 1024 and less than `maxTokens`."""
+    """Address of the API. Without it the provider's own counts."""
 
     prompt_cache: Annotated[Literal["auto", "on", "off"], one_of("auto", "on", "off")] = "auto"
     """Whether prompts are marked for caching; `auto` does it for agents with tools or memory."""
 
-    enable_1m_context: Bool = False
-    """Ask for the context window of one million tokens, where the model has it."""
-
     user: LooseText = ""
-    """An id of the end user, which Anthropic is told of."""
+    """An id of the end user, which the provider is told of."""
 
     headers: dict[str, LooseText] = Field(default_factory=dict)
     """Further HTTP headers; one that is sent anyway is replaced, and `authorization` replaces the key.
@@ -92,38 +85,34 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
     @model_validator(mode="after")
     def _check(self) -> Self:
         refusals = Refusals()
-        if self.thinking == "budgeted":
-            self._check_budget(refusals)
-        if fault := header_fault(PROVIDERS["anthropic"].key_header, self.api_key.strip()):
+        self.refuse(refusals)
+        refusals.raise_if_any()
+        return self
+
+    def refuse(self, refusals: Refusals) -> None:
+        """Add what is wrong with the settings."""
+        if fault := header_fault(self.row.key_header, self.api_key.strip()):
             refusals.add(fault, "apiKey")
         if self.base_url and (fault := url_fault(self.base_url.strip())):
             refusals.add(f"expected a URL, found `{self.base_url}`: {fault}", "baseURL")
         for name, value in self.headers.items():
             if fault := header_fault(name, value.strip()):
                 refusals.add(fault, "headers", name, at="key")
-        refusals.raise_if_any()
-        return self
-
-    def _check_budget(self, refusals: Refusals) -> None:
-        budget, cap = self.thinking_budget, self._cap()
-        if budget is None:
-            refusals.add("`thinking: budgeted` requires `thinkingBudget`", "thinking")
-        elif not _SMALLEST_BUDGET <= budget < cap:
-            refusals.add(
-                f"expected at least {_SMALLEST_BUDGET} and less than `maxTokens`, which is {cap}; found {budget}",
-                "thinkingBudget",
-            )
 
     def named(self, instance: str) -> None:
         super().named(instance)
         refusals = Refusals()
-        if not self.api_key.strip():
+        if type(self).model_fields["api_key"].is_required() and not self.api_key.strip():
             refusals.add(
                 f'connector "{instance}" ({self.type}): apiKey is empty',
                 "apiKey",
                 hint="declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
             )
         refusals.raise_if_any()
+
+    @property
+    def row(self) -> Provider:
+        return PROVIDERS[self.provider]
 
     @asynccontextmanager
     async def open(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
@@ -137,32 +126,83 @@ class LlmAnthropic(Connector, type="llm-anthropic", category="llm"):
 
     def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
         """What calls are built from. Raises ConnectorError when the environment redirects them to no URL."""
-        provider = PROVIDERS["anthropic"]
+        return Endpoint(
+            self.credentials(environ),
+            model=self.model.strip(),
+            max_tokens=max(self.max_tokens, 0) or None,
+            prompt_cache=self.prompt_cache,
+        )
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        provider = self.row
         variable = provider.base_url_variable
-        redirected = environ.get(variable, "").strip()
+        redirected = environ.get(variable, "").strip() if variable else ""
         base_url = self.base_url.strip() or redirected or provider.base_url
         if fault := url_fault(base_url):
             raise ConnectorError(f"{variable} is `{base_url}`, which is no URL: {fault}")
         own = _origin("baseURL", self.base_url) if self.base_url.strip() else ""
-        return Endpoint(
-            Credentials(
-                provider.id,
-                base_url,
-                provider.key_header,
-                api_key=self.api_key.strip(),
-                user=self.user.strip(),
-                enable_1m_context=self.enable_1m_context,
-                shared_headers=shared_headers(environ),
-                custom_headers=tuple((name, value.strip()) for name, value in self.headers.items() if value.strip()),
-                key_origin=_origin("apiKey", self.api_key),
-                url_origin=own or (f"`{variable}`" if redirected else ""),
-            ),
-            model=self.model.strip(),
+        return Credentials(
+            provider.id,
+            base_url,
+            provider.key_header,
+            api_key=self.api_key.strip(),
+            user=self.user.strip(),
+            shared_headers=shared_headers(environ),
+            custom_headers=tuple((name, value.strip()) for name, value in self.headers.items() if value.strip()),
+            key_origin=_origin("apiKey", self.api_key),
+            url_origin=own or (f"`{variable}`" if redirected else ""),
+        )
+
+
+class LlmAnthropic(LlmConnector, type="llm-anthropic"):
+    """Claude models through Anthropic's Messages API, or any server that speaks it."""
+
+    provider = "anthropic"
+    efforts: ClassVar[tuple[str, ...]] = anthropic.EFFORTS
+
+    model: Text = "claude-sonnet-4-6"
+    """Model id, passed on as it is; blocks and agents may name another one."""
+
+    max_tokens: Int = 4096
+    """The most tokens of one answer, thinking included. 0 or less means 4096; an agent's own value wins."""
+
+    base_url: NamedText = Field("", alias="baseURL")
+    """Address of the API, with or without `/v1`. Without it `ANTHROPIC_BASE_URL` counts, then Anthropic's own."""
+
+    thinking: Annotated[Literal["off", "adaptive", "budgeted"], one_of("off", "adaptive", "budgeted")] = "off"
+    """Whether the model thinks before it answers: as much as it finds right, or within `thinkingBudget`."""
+
+    thinking_budget: Int | None = None
+    """Tokens for thinking when it is `budgeted`: at least 1024 and less than `maxTokens`."""
+
+    enable_1m_context: Bool = False
+    """Ask for the context window of one million tokens, where the model has it."""
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        if self.thinking == "budgeted":
+            self._check_budget(refusals)
+
+    def _check_budget(self, refusals: Refusals) -> None:
+        budget, cap = self.thinking_budget, self._cap()
+        if budget is None:
+            refusals.add("`thinking: budgeted` requires `thinkingBudget`", "thinking")
+        elif not _SMALLEST_BUDGET <= budget < cap:
+            refusals.add(
+                f"expected at least {_SMALLEST_BUDGET} and less than `maxTokens`, which is {cap}; found {budget}",
+                "thinkingBudget",
+            )
+
+    def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
+        return replace(
+            super().endpoint(environ),
             max_tokens=self._cap(),
             thinking=self.thinking,
             thinking_budget=self.thinking_budget,
-            prompt_cache=self.prompt_cache,
         )
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        return replace(super().credentials(environ), enable_1m_context=self.enable_1m_context)
 
     def _cap(self) -> int:
         return self.max_tokens if self.max_tokens > 0 else 4096
