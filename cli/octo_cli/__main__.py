@@ -1,7 +1,6 @@
 """The program `octo`: `python -m octo_cli`, and the installed command."""
 
 import os
-import signal
 import sys
 
 
@@ -12,8 +11,13 @@ def quit_at_once(*_: object) -> None:
 
 def main() -> None:
     """Run the command line of this process and end the process with its exit status."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, quit_at_once)
+    try:
+        import signal  # takes a while, and a Ctrl-C meanwhile is still an exception
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, quit_at_once)
+    except KeyboardInterrupt:
+        quit_at_once()
     from octo_cli import startup
 
     startup.leave(startup.run(sys.argv[1:]))
