@@ -23,7 +23,7 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
     if json or not session.for_people(session.out):
         _put(session, dumps(Ordered(parts)))
         return
-    words = printable(_laid_out(Ordered(parts), ""))
+    words = printable(laid_out(Ordered(parts)))
     if not session.coloured(session.out):
         _put(session, words)
         return
@@ -105,13 +105,14 @@ def _put(session: Session, words: str) -> None:
         session.out.flush()
 
 
-def _laid_out(value: Json, indent: str) -> str:
+def laid_out(value: Json, indent: str = "") -> str:
+    """JSON with a line for each entry."""
     inner = indent + "  "
     match value:
         case dict() if value:
             keys = value if isinstance(value, Ordered) else sorted(value)
-            items = [f"{inner}{dumps(key)}: {_laid_out(value[key], inner)}" for key in keys]
+            items = [f"{inner}{dumps(key)}: {laid_out(value[key], inner)}" for key in keys]
             return "{\n" + ",\n".join(items) + f"\n{indent}}}"
         case list() if value:
-            return "[\n" + ",\n".join(inner + _laid_out(item, inner) for item in value) + f"\n{indent}]"
+            return "[\n" + ",\n".join(inner + laid_out(item, inner) for item in value) + f"\n{indent}]"
     return dumps(value)

@@ -127,9 +127,17 @@ def debug_config() -> Schema:
     return of(DebugConfig, "octo debug config")
 
 
+def suite() -> Schema:
+    """The schema of a suite of test cases."""
+    from octo.testing.suite import Suite
+
+    return of(Suite, "octo test suite")
+
+
 KINDS: Final[Mapping[str, Callable[[], Schema]]] = {
     "capabilities": catalogue.capabilities,
     "config": config,
+    "suite": suite,
     "debug-config": debug_config,
 }
 """What `octo schema` prints."""

@@ -25,7 +25,9 @@ def command(
     kind: Annotated[
         str,
         typer.Option(
-            "--kind", metavar="KIND", help="`capabilities`, or what a JSON Schema is of: `config`, `debug-config`"
+            "--kind",
+            metavar="KIND",
+            help="`capabilities`, or what a JSON Schema is of: `config`, `suite`, `debug-config`",
         ),
     ] = "capabilities",
     format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="`json` or `yaml`")] = "json",

@@ -1,0 +1,193 @@
+"""`octo test`: from the suites that are named to reports, once or whenever a file changes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from octo.errors import ConfigError, OctoError, UsageError
+from octo.testing import report as reports
+from octo.testing.pairing import Pair, pairs
+from octo.testing.report import Line
+from octo.testing.results import Report, Result, SuiteResult
+from octo.testing.runner import Runner, Surroundings
+from octo.testing.trial import Trial, by_suite, shuffled, trials
+from octo.testing.watch import State, affected, changed, state
+from octo_cli import diagnostics, output, signals, startup
+from octo_cli.session import Session
+
+PAUSE: Final = 0.3
+"""Seconds between two looks at the files that are watched."""
+_COLOURS: Final = {"good": "green", "bad": "red", "faint": "bright_black"}
+_GROUND: Final = "\r\x1b[2K"
+"""Takes a line off a terminal."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be tested, and what is to be told of it."""
+
+    paths: Sequence[Path]
+    config: Path | None = None
+    env_file: Path | None = None
+    containing: str = ""
+    shuffle: str | None = None
+    junit: Path | None = None
+    report_json: Path | None = None
+    verbose: bool = False
+    json: bool = False
+
+    def pairs(self) -> list[Pair]:
+        """The suites with their configs. Raises UsageError for a path that names none."""
+        return pairs(self.paths, self.config)
+
+    def run(self, session: Session, around: Surroundings, of: Sequence[Pair] | None = None) -> int:
+        """Run the cases of all suites, or of some; the exit status. Raises OctoError when nothing can be run."""
+        found = trials(self.pairs() if of is None else of, containing=self.containing)
+        if not found:
+            raise UsageError(f"no case has a name that contains `{self.containing}`")
+        return signals.run(session, self._run(session, around, found))
+
+    async def _run(self, session: Session, around: Surroundings, found: list[Trial]) -> int:
+        started = time.perf_counter()
+        runner = Runner(around)
+        told = Telling(session, found, verbose=self.verbose, silent=self.json)
+        try:
+            order = found if self.shuffle is None else shuffled(found, self.shuffle)
+            finished = await runner.run(order, told.hear)
+            runner.workspace.clear()
+            suites = [SuiteResult(pair, told.results_of(cases)) for pair, cases in by_suite(found)]
+            wall = time.perf_counter() - started
+            report = Report(suites, wall, runner.workspace.directory, interrupted=not finished)
+        except BaseException:
+            runner.workspace.remove()
+            raise
+        finally:
+            told.clear()
+        self._report(session, report)
+        if runner.abandoned:  # they would hold up the end of the event loop for ever
+            startup.leave(report.exit_status)
+        return report.exit_status
+
+    def _report(self, session: Session, report: Report) -> None:
+        if self.junit is not None:
+            _write(self.junit, reports.junit(report))
+        if self.report_json is not None:
+            _write(self.report_json, output.laid_out(reports.as_json(report)) + "\n")
+        if self.json:
+            output.document(session, reports.as_json(report), json=True)
+            return
+        _print(session, list(reports.total_lines(report)))
+        if session.environ.get("GITHUB_ACTIONS") == "true":
+            output.put_lines(session, list(reports.github(report)))
+
+
+class Telling:
+    """Prints suites in their order as they finish; on a terminal one more line says how far the work is."""
+
+    def __init__(self, session: Session, found: Sequence[Trial], *, verbose: bool, silent: bool) -> None:
+        self._session = session
+        self._results: dict[int, Result] = {}
+        self._waiting = deque(by_suite(found))
+        self._left = {pair: len(cases) for pair, cases in self._waiting}
+        self._total = len(found)
+        self._fell_short = 0
+        self._verbose = verbose
+        self._silent = silent
+        self._shows = session.for_people(session.err) and session.environ.get("TERM") != "dumb"
+        self._shown_at = 0.0
+
+    def hear(self, result: Result) -> None:
+        """Take note of a case that is over."""
+        self._results[result.trial.number] = result
+        self._fell_short += result.fell_short
+        self._left[result.trial.pair] -= 1
+        while self._waiting and not self._left[self._waiting[0][0]]:
+            pair, cases = self._waiting.popleft()
+            if not self._silent:
+                self.clear()
+                suite = SuiteResult(pair, self.results_of(cases))
+                _print(self._session, list(reports.suite_lines(suite, verbose=self._verbose)))
+        self._show()
+
+    def results_of(self, cases: Sequence[Trial]) -> list[Result]:
+        return [self._results[trial.number] for trial in cases]
+
+    def clear(self) -> None:
+        """Take the line off the terminal."""
+        if self._shows:
+            self._session.err.write(_GROUND)
+            self._session.err.flush()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if not self._shows or now - self._shown_at < 0.1:
+            return
+        self._shown_at = now
+        fell = f", {self._fell_short} not passed" if self._fell_short else ""
+        self._session.err.write(f"{_GROUND}{len(self._results)} of {self._total} cases{fell}")
+        self._session.err.flush()
+
+
+def watching(session: Session, asked: Asked, around: Surroundings) -> int:
+    """Run all suites, and again those that a change of files concerns, until a signal comes."""
+    extra = [path for path in (asked.env_file, around.cwd / ".env") if path is not None]
+    seen = state(_pairs(asked), extra)
+    due: list[Pair] | None = None
+    while True:
+        try:
+            if asked.run(session, around, due) == startup.INTERRUPTED:
+                return startup.INTERRUPTED
+        except (ConfigError, UsageError) as error:
+            diagnostics.show(session, error)
+        session.tell("watching for changes, Ctrl-C ends it")
+        due, seen = signals.run(session, _next(asked, extra, seen))
+
+
+async def _next(asked: Asked, extra: Sequence[Path], seen: State) -> tuple[list[Pair], State]:
+    """The pairs that the next change of files concerns, and what the files are then."""
+    while True:
+        await asyncio.sleep(PAUSE)
+        there = _pairs(asked)
+        now = state(there, extra)
+        due = affected(there, changed(seen, now))
+        if due:
+            return due, now
+        seen = now
+
+
+def _pairs(asked: Asked) -> list[Pair]:
+    """The pairs there are at this moment; none while a file is being replaced."""
+    try:
+        return asked.pairs()
+    except UsageError:
+        return []
+
+
+def _print(session: Session, lines: Sequence[Line]) -> None:
+    paint: Callable[[Line], str] = _painted if session.coloured(session.out) else _plain
+    output.put_lines(session, [paint(line) for line in lines])
+
+
+def _plain(line: Line) -> str:
+    return line.text
+
+
+def _painted(line: Line) -> str:
+    if not line.look:
+        return line.text
+    return typer.style(line.text[: line.head], fg=_COLOURS[line.look]) + line.text[line.head :]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OctoError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}") from error

@@ -1,0 +1,359 @@
+"""Runs cases, several at once, each in a runtime, an environment and a store of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from octo import invocation, logline, process
+from octo.config import address, load, merge
+from octo.config.document import Document
+from octo.config.model import Config
+from octo.errors import ConfigError, OctoError, Problem, UsageError, did_you_mean
+from octo.observe import Event, LogLine, Observer
+from octo.runlog.record import Record
+from octo.runlog.recorder import Recorder
+from octo.runtime import Runtime
+from octo.testing.expect import Evidence, judge
+from octo.testing.results import Result
+from octo.testing.trial import Trial
+from octo.testing.workspace import Files, Workspace
+from octo.values import clone, dumps, masked, parse
+
+GRACE: Final = 10.0
+"""Seconds that a case may go on after its time limit before it is cancelled."""
+_LAST_WORDS: Final = 1.0
+"""Seconds that a cancelled case has to clean up."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What cases run in, and how."""
+
+    environ: Mapping[str, str]
+    """The environment of whoever runs the tests."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What an env file adds to it."""
+    cwd: Path = Path()
+    parallel: int = 1
+    """How many cases run at once."""
+    repeat: int = 1
+    """How many times each case runs."""
+    fail_fast: bool = False
+    """Start no more cases once one has fallen short."""
+    command: Sequence[str] = ()
+    """The command `octo`, when each case is to run in a process of its own."""
+    level: str = "error"
+    """What flows log, as `LOG_LEVEL` says it; empty for what the environment says."""
+    grace: float = GRACE
+
+    def environment(self, trial: Trial) -> dict[str, str]:
+        """The environment of a case."""
+        level = {"LOG_LEVEL": self.level} if self.level else {}
+        return {**self.environ, **self.variables, **level, **trial.env}
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What a call of a case has left so far."""
+
+    lines: list[str] = field(default_factory=list)
+    """What its flow logged, or wrote to standard error."""
+    evidence: Evidence | None = None
+    mask: Callable[[str], str] = str
+
+
+class Runner:
+    """Runs cases and tells what became of each."""
+
+    def __init__(self, around: Surroundings, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self.workspace = Workspace(around.variables)
+        self.abandoned: list[asyncio.Task[None]] = []
+        """What went on although it was cancelled."""
+        self._around = around
+        self._clock = clock
+        self._documents: dict[Path, tuple[Document, ...]] = {}
+        self._configs: dict[object, Config] = {}
+        self._stopped = False
+
+    async def run(self, trials: Sequence[Trial], tell: Callable[[Result], object]) -> bool:
+        """Run cases in their order; `tell` hears of each as soon as it is over. False when it was interrupted."""
+        waiting = iter(trials)
+        open_: dict[int, Trial] = {trial.number: trial for trial in trials}
+
+        def over(result: Result) -> None:
+            del open_[result.trial.number]
+            tell(result)
+
+        with _engine_lines():
+            try:
+                await asyncio.gather(*(self._work(waiting, over) for _ in range(self._around.parallel)))
+            except asyncio.CancelledError:
+                if (task := asyncio.current_task()) is not None:
+                    task.uncancel()
+                for trial in list(open_.values()):
+                    over(Result(trial, "not-run"))
+                return False
+        return True
+
+    async def _work(self, waiting: Iterator[Trial], over: Callable[[Result], None]) -> None:
+        for trial in waiting:
+            if trial.case.skip.strip():
+                over(Result(trial, "skipped"))
+            elif self._stopped:
+                over(Result(trial, "not-run"))
+            else:
+                result = await self._repeatedly(trial)
+                self._stopped = self._stopped or (self._around.fail_fast and result.fell_short)
+                over(result)
+
+    async def _repeatedly(self, trial: Trial) -> Result:
+        """What became of a case in all of its runs: the worst of it."""
+        results = [await self._once(trial) for _ in range(self._around.repeat)]
+        worst = max(results, key=lambda result: ("passed", "failed", "errored").index(result.status))
+        if worst.fell_short:
+            worst = replace(worst, reproduce=self.workspace.keep(trial, worst.envelope))
+        return replace(
+            worst,
+            seconds=sum(result.seconds for result in results),
+            runs=len(results),
+            passed_runs=sum(result.status == "passed" for result in results),
+        )
+
+    async def _once(self, trial: Trial) -> Result:
+        started = time.perf_counter()
+        attempt = Attempt()
+        try:
+            await self._within_limits(self._alive(trial, attempt), trial)
+            assert attempt.evidence is not None
+            failures = judge(trial, attempt.evidence, now=self._clock(), mask=attempt.mask)
+            result = Result(trial, "failed" if failures else "passed", failures=tuple(failures))
+        except OctoError as error:
+            result = Result(trial, "errored", error=attempt.mask(_told(error)))
+        except Exception as error:  # a fault of ours or of a plug-in, which shall not end the other cases
+            text = f"octo has a bug: {type(error).__name__}: {error}".rstrip(": ")
+            result = Result(trial, "errored", error=attempt.mask(text))
+        return replace(
+            result,
+            seconds=time.perf_counter() - started,
+            stderr=attempt.mask("\n".join(attempt.lines)),
+            envelope=attempt.evidence.envelope if attempt.evidence else None,
+        )
+
+    async def _alive(self, trial: Trial, attempt: Attempt) -> None:
+        """Make the call; a block that would end the process ends its case only."""
+        try:
+            await self._call(trial, attempt)
+        except SystemExit as error:
+            raise OctoError(f"a block wanted to end the process: SystemExit: {error}") from error
+
+    async def _within_limits(self, work: Coroutine[Any, Any, None], trial: Trial) -> None:
+        """Do work that ends by itself; what does not is cancelled, and is an error."""
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task}, timeout=trial.limit + self._around.grace)
+        except asyncio.CancelledError:
+            await self._cancel(task)
+            raise
+        if task.cancelled():
+            raise OctoError("something in the flow cancelled the case")
+        if task.done():
+            return task.result()
+        await self._cancel(task)
+        limit, grace = f"{trial.limit:g} s", f"{self._around.grace:g} s"
+        raise OctoError(f"the case had not ended {grace} after its time limit of {limit}, and was cancelled")
+
+    async def _cancel(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.wait({task}, timeout=_LAST_WORDS)
+        if not task.done():
+            self.abandoned.append(task)
+        elif not task.cancelled():
+            task.exception()  # nobody else asks for it
+
+    # ------------------------------------------------------------ one call
+
+    async def _call(self, trial: Trial, attempt: Attempt) -> None:
+        environ = self._around.environment(trial)
+        config = self._config(trial, environ)
+        attempt.mask = config.environment.mask
+        addresses = _addresses(trial, config)
+        stage = trial.doubles.on(config)
+        if self._around.command:
+            envelope, records = await self._in_a_process(trial, attempt, environ)
+        else:
+            heard = _Lines(attempt.lines, environ.get("LOG_LEVEL", ""), self._clock)
+            _here.set(heard)
+            records = []
+            observers: list[Observer] = [heard]
+            if trial.case.needs_records:
+                observers.append(Recorder([records.append], mask=attempt.mask))
+            runtime = Runtime(
+                config,
+                stage=stage,
+                observers=observers,
+                outputs={"stdout": lambda line: None, "stderr": attempt.lines.append},
+                clock=self._clock,
+            )
+            given = trial.input
+            outcome = await invocation.invoke(
+                runtime, trial.suite.flow, given.data, vars=clone(given.vars), limit=trial.limit
+            )
+            envelope = parse(dumps(masked(invocation.envelope(outcome, stage), attempt.mask)))
+        attempt.evidence = Evidence(envelope, records, addresses)
+
+    def _config(self, trial: Trial, environ: Mapping[str, str]) -> Config:
+        """The config that a case calls: built once for each environment and set of mocked addresses."""
+        path, doubles = trial.pair.config, trial.doubles
+        key = (path, tuple(sorted(trial.env.items())), frozenset(doubles.mocks))
+        if key not in self._configs:
+            if path not in self._documents:
+                self._documents[path] = merge.read(path)
+            self._configs[key] = load.build(
+                self._documents[path], path, environ=environ, cwd=self._around.cwd, rewrite=doubles.rewrite
+            )
+        return self._configs[key]
+
+    async def _in_a_process(
+        self, trial: Trial, attempt: Attempt, environ: Mapping[str, str]
+    ) -> tuple[Any, list[Record]]:
+        """Envelope and run log of the call by a process of its own."""
+        files = self.workspace.put(trial)
+        arguments = [*trial.arguments(files.debug_config), "--envelope-out", str(files.envelope)]
+        if trial.case.needs_records:
+            arguments += ["--log", str(files.log)]
+        try:
+            words = [*self._around.command, *arguments]
+            async with process.running(words, stdin=None, env=environ, cwd=self._around.cwd) as child:
+                _, said = await asyncio.gather(child.stdout.read(), child.stderr.read())
+                await child.exited.wait()
+            text = said.decode("utf-8", errors="replace")
+            attempt.lines += text.splitlines()
+            if not files.envelope.exists():
+                raise _error_of_process(trial, files, text, child.code)
+            records = []
+            if trial.case.needs_records:
+                records = [Record.parse(line) for line in files.log.read_text(encoding="utf-8").splitlines()]
+            return parse(files.envelope.read_bytes()), records
+        finally:
+            files.remove()
+
+
+# ---------------------------------------------------------------- what a case refers to
+
+
+def _addresses(trial: Trial, config: Config) -> dict[str, str]:
+    """The addresses of a case whose run log is looked at, each as the log writes it.
+
+    Raises ConfigError for those that name no block, and for a tool that is not to be called and does not exist.
+    """
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    case = trial.case
+    named: list[tuple[tuple[str | int, ...], str]] = [(("sent", name), name) for name in case.sent]
+    named += [(("tools", index, "block"), call.block) for index, call in enumerate(case.tools) if call.block]
+    named += [(("log", index, "path"), logged.path) for index, logged in enumerate(case.log) if logged.path]
+    for keys, name in named:
+        try:
+            found[name] = address.find(config, name).place.address
+        except UsageError as error:
+            problems.append(trial.problem(keys, f'{keys[0]} "{name}": {error.message}', error.hint))
+    if any(call.count == 0 for call in case.tools):
+        tools = [tool.name for _, block in address.blocks(config) for tool in getattr(block, "tools", ())]
+        for index, call in enumerate(case.tools):
+            if call.count == 0 and call.name not in tools:
+                text = f'tools "{call.name}": no agent has a tool of this name (tools: {", ".join(tools) or "none"})'
+                problems.append(trial.problem(("tools", index, "name"), text, did_you_mean(call.name, tools)))
+    if problems:
+        raise ConfigError(problems)
+    return found
+
+
+# ---------------------------------------------------------------- errors
+
+
+def _told(error: OctoError) -> str:
+    """An error with its hints, problem by problem."""
+    if not isinstance(error, ConfigError):
+        return _hinted(error.message, error.hint)
+    faults = [problem for problem in error.problems if problem.severity == "error"]
+    return "\n".join(_hinted(str(problem), problem.hint) for problem in faults)
+
+
+def _hinted(text: str, hint: str | None) -> str:
+    return f"{text}\nhint: {hint}" if hint else text
+
+
+_STOPPED: Final = re.compile(r'msg="cli stopped with error" error=("(?:[^"\\]|\\.)*")(.*)')
+_HINT: Final = re.compile(r' hint=("(?:[^"\\]|\\.)*")')
+
+
+def _error_of_process(trial: Trial, files: Files, stderr: str, code: int) -> OctoError:
+    """The error with which a process ended, that left no envelope."""
+    found = _STOPPED.search(stderr)
+    if found is None:
+        return OctoError(f"the process ended with status {code} and told nothing")
+    text, hint = json.loads(found[1]), _HINT.search(found[2])
+    told = OctoError(text, hint=json.loads(hint[1]) if hint else None)
+    model = re.match(re.escape(str(files.debug_config)) + r':\d+:\d+: (model "(.*?)": .*)', text, re.DOTALL)
+    if model is None:
+        return told
+    return ConfigError([trial.doubles.report(("models", model[2]), model[1], told.hint)])
+
+
+# ---------------------------------------------------------------- what is logged
+
+
+class _Lines:
+    """Observer that keeps the lines which flows log, as a process would write them."""
+
+    kinds: Sequence[type[Event]] = (LogLine,)
+
+    def __init__(self, lines: list[str], level: str, clock: Callable[[], int]) -> None:
+        self._lines = lines
+        self._least = logline.rank(level.strip())
+        self._clock = clock
+
+    def notify(self, event: Event) -> None:
+        if isinstance(event, LogLine):
+            fields = {name: value if isinstance(value, str) else dumps(value) for name, value in event.fields.items()}
+            self.add(event.level, event.text, fields)
+
+    def add(self, level: str, text: str, fields: Mapping[str, str]) -> None:
+        if logline.rank(level) >= self._least:
+            self._lines.append(logline.as_text(self._clock(), level, text, fields))
+
+
+_here: ContextVar[_Lines | None] = ContextVar("octo.testing.here", default=None)
+"""Where what octo's modules say through `logging` belongs."""
+
+
+@contextmanager
+def _engine_lines() -> Iterator[None]:
+    """Take what octo's modules say through `logging` to the case in which they say it."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if (heard := _here.get()) is not None:
+                heard.add(record.levelname, record.getMessage(), {})
+
+    logger, handler = logging.getLogger("octo"), Handler()
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
