@@ -8,7 +8,7 @@ VECTORS := $(wildcard ../shared/data/cel-conformance.json)
 .PHONY: demo test lint types unit validate soak bench clean
 
 demo: $(VENV)/.installed
-	@echo "$$ octo invoke --config samples/quickstart.yaml --flow enrich --data '{\"company\": \"Acme\"}'"
+	@echo "$$ $(BIN)/octo invoke --config samples/quickstart.yaml --flow enrich --data '{\"company\": \"Acme\"}'"
 	@$(BIN)/octo invoke --config samples/quickstart.yaml --flow enrich --data '{"company": "Acme"}'
 
 test: lint types unit validate
@@ -25,7 +25,7 @@ unit: $(VENV)/.installed-dev
 	$(if $(VECTORS),OCTO_CEL_VECTORS=$(abspath $(VECTORS))) $(BIN)/pytest -n auto --dist worksteal
 
 validate: $(VENV)/.installed
-	@for sample in $(filter-out %_test.yaml,$(wildcard samples/*.yaml)); do ANTHROPIC_API_KEY=none $(BIN)/octo validate --config $$sample || exit 2; done
+	@for sample in $(filter-out %_test.yaml,$(wildcard samples/*.yaml)); do ANTHROPIC_API_KEY=sk-ant-none $(BIN)/octo validate --config $$sample || exit 2; done
 	$(BIN)/octo test samples
 
 soak: $(VENV)/.installed-dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ import pytest
 import yaml
 
 import octo
+from octo import registry
 from octo.agent.tools import Tool
 from octo.blocks.ai_agent import AiAgent
 from octo.config.model import Config
@@ -31,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 AGENTS, COMMAND_LINE, RUNS = (ROOT / "docs" / name for name in ("agents.md", "command-line.md", "runs.md"))
 HELP_OPTIONS = {"-h", "--help"}
+SURROUNDINGS = {"PATH": os.environ["PATH"]}
+"""What a command line sees of the environment."""
 
 
 # ---------------------------------------------------------------- reading documents
@@ -56,6 +60,12 @@ class Fence(NamedTuple):
         data = yaml.safe_load(self.text)
         return isinstance(data, dict) and data.keys() <= Config.yaml_keys().keys()
 
+    @property
+    def file(self) -> str | None:
+        """The name of the file that it is, which its first line says in a comment: `# tools.py`."""
+        named = re.match(r"(?:#|\{#) (\w+\.\w+)(?: #\})?\n", self.text)
+        return named[1] if named and self.language else None
+
 
 class Example(NamedTuple):
     """A command that a fenced block shows, and what it is said to print.
@@ -64,6 +74,7 @@ class Example(NamedTuple):
     command that fails begins with `error:`, as on a terminal, or is a record of level ERROR, as in a pipe.
     """
 
+    document: Path
     id: str
     words: list[str]
     stdin: str
@@ -109,10 +120,17 @@ def examples(document: Path) -> Iterator[Example]:
             config = fence.text
         if fence.language:
             continue
-        command = r"(?m)^(?:\$ )?(?:echo '(?P<stdin>.*?)' \| )?(?P<octo>octo .*)\n(?P<shown>(?:(?!.*\bocto \w).*\n)*)"
+        command = r"(?m)^(?:\$ )?(?:echo '(?P<stdin>.*?)' \| )?(?:\.venv/bin/)?(?P<octo>octo .*)\n(?P<shown>(?:(?!.*\bocto \w).*\n)*)"
         for number, match in enumerate(re.finditer(command, fence.text), start=1):
             words = shlex.split(match["octo"])[1:]
-            yield Example(f"{fence.id}-{number}", words, match["stdin"] or "", match["shown"], config)
+            yield Example(document, f"{fence.id}-{number}", words, match["stdin"] or "", match["shown"], config)
+
+
+def put_files(document: Path, folder: Path) -> None:
+    """Write the files that a document shows beside its configs."""
+    for fence in fences(document):
+        if fence.file:
+            (folder / fence.file).write_text(fence.text, encoding="utf-8")
 
 
 def tables(document: Path) -> Iterator[Table]:
@@ -173,7 +191,7 @@ def run(*words: str, stdin: str = "", environ: dict[str, str] | None = None, ter
     before = sys.stdin
     with fed.open(encoding="utf-8") as sys.stdin, redirect_stdout(out), redirect_stderr(err):
         try:
-            status = main(words, environ={"NO_COLOR": "1"} | (environ or {}))
+            status = main(words, environ={"NO_COLOR": "1"} | SURROUNDINGS | (environ or {}))
         finally:
             sys.stdin = before
     return Ran(out.getvalue(), err.getvalue(), status)
@@ -209,15 +227,18 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("fence", CONFIGS, ids=lambda fence: fence.id)
 def test_every_config_loads_without_a_warning(fence, tmp_path):
+    put_files(fence.document, tmp_path)
     (tmp_path / "config.yaml").write_text(fence.text, encoding="utf-8")
 
-    loaded = octo.load(tmp_path / "config.yaml", environ=required_variables(fence.text), cwd=tmp_path)
+    environ = required_variables(fence.text) | SURROUNDINGS
+    loaded = octo.load(tmp_path / "config.yaml", environ=environ, cwd=tmp_path)
 
     assert loaded.warnings == ()
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
 def test_every_command_does_what_is_shown(example, workplace):
+    put_files(example.document, workplace)
     words, environ = example.words, {}
     if "--config" in words:
         config = words[words.index("--config") + 1]
@@ -296,7 +317,14 @@ def test_the_environment_variables_of_octo_are_documented_and_no_others():
     assert set(re.findall(r"\bOCTO_[A-Z_]+\b", "".join(map(text_of, DOCUMENTS)))) == read
 
 
-# ---------------------------------------------------------------- tables of keys
+# ---------------------------------------------------------------- tables of blocks and keys
+
+
+def test_the_table_of_blocks_names_every_block_once_and_no_others():
+    table = next(table for table in tables(ROOT / "docs" / "flows.md") if table.heading == "Blocks")
+
+    assert sorted(word for row in table.rows for word in coded(row[0])) == sorted(registry.known("blocks"))
+
 
 MODELS: dict[str, type[Model]] = {
     "Keys of the block": AiAgent,
