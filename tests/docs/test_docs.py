@@ -120,7 +120,10 @@ def examples(document: Path) -> Iterator[Example]:
             config = fence.text
         if fence.language:
             continue
-        command = r"(?m)^(?:\$ )?(?:echo '(?P<stdin>.*?)' \| )?(?:\.venv/bin/)?(?P<octo>octo .*)\n(?P<shown>(?:(?!.*\bocto \w).*\n)*)"
+        command = (
+            r"(?m)^(?:\$ )?(?:echo '(?P<stdin>.*?)' \| )?(?:\.venv/bin/)?(?P<octo>octo .*)\n"
+            r"(?P<shown>(?:(?!.*\bocto \w).*\n)*)"
+        )
         for number, match in enumerate(re.finditer(command, fence.text), start=1):
             words = shlex.split(match["octo"])[1:]
             yield Example(document, f"{fence.id}-{number}", words, match["stdin"] or "", match["shown"], config)
