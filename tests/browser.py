@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 
-def in_browser(folder: Path, html: str, script: str) -> Any:
-    """What a script says when the page has been laid out; it may wait for promises.
+def in_browser(folder: Path, html: str, script: str, *, patient: bool = False) -> Any:
+    """What a script says when the page has been laid out. It may wait for promises if the browser is `patient`, whose
+    clock is then not the real one.
 
     The size of the window is that of a small telephone.
     """
@@ -28,7 +29,7 @@ def in_browser(folder: Path, html: str, script: str) -> Any:
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
-            "--virtual-time-budget=20000",
+            *(["--virtual-time-budget=20000"] if patient else []),
             f"--user-data-dir={folder}",
             "--dump-dom",
             str(file),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +36,8 @@ def replace(path: Path, content: bytes) -> None:
         with _beside(target, content) as temporary:
             with suppress(FileNotFoundError):
                 before = target.stat()
+                if not os.access(target, os.W_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
                 with suppress(PermissionError):  # a file of somebody else becomes ours
                     os.chown(temporary, before.st_uid, before.st_gid)
                 temporary.chmod(stat.S_IMODE(before.st_mode))
@@ -78,6 +80,8 @@ def _refuse_existing(paths: list[Path]) -> None:
 @contextmanager
 def _beside(target: Path, content: bytes) -> Iterator[Path]:
     """A complete file beside its target, which goes when it has not been moved."""
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -27,7 +27,7 @@ def lay_out(content: bytes, file: str) -> bytes:
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.removeprefix(_MARK).replace("\r\n", "\n").replace("\r", "\n")
     result = _laid_out(text)
-    if result is None or not _same(document.parse(result, file).data, before):
+    if result is None or not _says(result, before):
         message = "cannot be laid out without a change of what it says"
         raise ConfigError([Problem(message, Location(file, 1, 1), "it has been left as it is")])
     return (mark + result.replace("\n", newline)).encode("utf-8")
@@ -60,6 +60,13 @@ def _found(node: Node) -> Iterator[str]:
         for entry in node.entries:
             yield from entry.before
             yield from _found(entry.value)
+
+
+def _says(text: str, data: Json) -> bool:
+    try:
+        return _same(document.parse(text, "").data, data)
+    except ConfigError:
+        return False
 
 
 def _same(one: Json, other: Json) -> bool:

@@ -16,8 +16,9 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-_PROPERTIES: Final = re.compile(r"(?:[&!]\S*\s+)*")
-"""Anchor and tag in front of a value."""
+_PROPERTY: Final = re.compile(r"[&!]\S*\s*")
+"""An anchor or a tag in front of a value."""
+_ANCHOR: Final = re.compile(r"(?:!\S*\s+)?&")
 _TEXT: Final = re.compile(r"(?:[&!]\S*\s+)*[|>][^+\n#]*(?:\s#.*)?\n")
 """The first line of a text under `|` or `>` that does not keep the blank lines at its end."""
 _DASH: Final = re.compile(r"(?:#.*\n|[^-#])*-")
@@ -90,14 +91,13 @@ def read(text: str, events: Iterator[Any]) -> Tree | None:
     return _Reader(text, events).read()
 
 
-def anchors(node: Node) -> Iterator[str]:
-    """The anchors that a value defines, with those inside it."""
-    text = node.text if isinstance(node, Scalar) else node.properties
-    yield from re.findall(r"&\S+", _PROPERTIES.match(text)[0] if isinstance(node, Scalar) else text)  # type: ignore[index]  # the pattern matches anything
-    if isinstance(node, Collection):
-        for entry in node.entries:
-            yield from re.findall(r"^&\S+", entry.key or "")
-            yield from anchors(entry.value)
+def has_anchor(node: Node) -> bool:
+    """Whether a value, a key in it or a value in it has an anchor."""
+    if isinstance(node, Scalar):
+        return _ANCHOR.match(node.text) is not None
+    return _ANCHOR.match(node.properties) is not None or any(
+        _ANCHOR.match(entry.key or "") or has_anchor(entry.value) for entry in node.entries
+    )
 
 
 class _Reader:
@@ -144,8 +144,7 @@ class _Reader:
             self.at, self.last = end, scalar
             return scalar
         self.advance(start)
-        written = self.text[start:]
-        properties = _PROPERTIES.match(written)[0] if event.anchor or event.tag else ""  # type: ignore[index]  # the pattern matches anything
+        properties = self.properties(start, bool(event.anchor) + bool(event.tag))
         collection = Collection(
             isinstance(event, SequenceStartEvent), event.flow_style, " ".join(properties.split()), comment=self.opening
         )
@@ -154,12 +153,20 @@ class _Reader:
         self.last = collection if properties else None
         if collection.flow:
             self.at, self.last = end, None
-        collection.column = event.start_mark.column if not properties else -1
+        collection.column = self.column(start) if not properties else -1
         if collection.is_list:
             self.items(collection)
         else:
             self.members(collection)
         return collection
+
+    def properties(self, start: int, count: int) -> str:
+        """So many anchors and tags, with the spaces behind them."""
+        end = start
+        for _ in range(count):
+            if match := _PROPERTY.match(self.text, end):
+                end = match.end()
+        return self.text[start:end]
 
     def members(self, mapping: Collection) -> None:
         while not isinstance(event := next(self.events), MappingEndEvent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from octo.layout.nodes import Collection, Node, anchors
+from octo.layout.nodes import Collection, Node, has_anchor
 
 _BLOCK: Final = ("type", "ref", "name", "settings")
 _SECTIONS: Final = {
@@ -48,7 +48,7 @@ def _chains(holder: Node | None) -> Iterator[Node]:
 
 
 def _lead(mapping: Collection, leading: tuple[str, ...]) -> None:
-    if next(anchors(mapping), None) is not None:  # an alias must not come to stand before its anchor
+    if has_anchor(mapping):  # an alias must not come to stand before its anchor
         return
     rank = {key: index for index, key in enumerate(leading)}
     first, before = mapping.entries[0], mapping.entries[0].before

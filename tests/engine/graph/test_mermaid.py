@@ -49,7 +49,7 @@ def in_mermaid(folder: Path, charts: list[str]) -> list[list[str]]:
         }}
         return drawn;
     """
-    drawn: list[list[str]] = in_browser(folder, page, script.replace("</", "<\\/"))
+    drawn: list[list[str]] = in_browser(folder, page, script.replace("</", "<\\/"), patient=True)
     return drawn
 
 

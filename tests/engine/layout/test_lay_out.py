@@ -190,6 +190,8 @@ def test_anchors_aliases_merges_and_tags_stay():
           z: *x
         - *item
         - &text word
+        - &both !!map
+          &key k: 1
         other: {<<: *base, y: *x, *x : 3}
         """) == dedent("""\
         base: &base   # shared
@@ -200,6 +202,8 @@ def test_anchors_aliases_merges_and_tags_stay():
             z: *x
           - *item
           - &text word
+          - &both !!map
+            &key k: 1
         other:
           <<: *base
           y: *x
@@ -400,6 +404,7 @@ SCALARS = st.sampled_from(
         "2024-01-01",
     ]
 )
+ANCHORS = st.sampled_from(["", "", "", "&x ", "!!str ", "&y !!str "])
 NAMES = st.sampled_from(
     ["a", "b", "c", "d", "type", "name", "ref", "settings", "process", "flows", "error", "'q'", '"r"']
 )
@@ -411,7 +416,7 @@ def written(draw, depth=3, indent=0):
     kind = draw(st.sampled_from(["scalar", "scalar", "text", "flow", "map", "list"] if depth else ["scalar", "text"]))
     pad = " " * indent
     if kind == "scalar":
-        return [draw(SCALARS)], False
+        return [draw(ANCHORS) + draw(SCALARS)], False
     if kind == "text":
         head = draw(st.sampled_from(["|", ">", "|-", ">+", "|+", "|2", ">2-"]))
         body = draw(st.lists(st.sampled_from(["x", "  y", "", "     ", "#c0", "z  "]), min_size=1, max_size=4))
@@ -428,7 +433,7 @@ def written(draw, depth=3, indent=0):
         beside = draw(st.sampled_from(["", "", " #c{}#"]))
         head = f"{pad}{key}:" if kind == "map" else f"{pad}-"
         if below:
-            rows += [head + beside, *lines]
+            rows += [head + draw(st.sampled_from(["", "", " &z"])) + beside, *lines]
         else:
             literal = lines[0][:1] in ("|", ">")
             first = f"{head} {lines[0]}"

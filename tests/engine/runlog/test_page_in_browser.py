@@ -1,14 +1,10 @@
 """octo/runlog/page.py: the HTML page of a run log in a browser."""
 
-import json
-import re
-import subprocess
-from html import escape, unescape
-from pathlib import Path
-from typing import Any
+from html import escape
 
 import pytest
 
+from browser import in_browser
 from octo.runlog.page import page
 from octo.runlog.record import Record
 
@@ -33,33 +29,6 @@ def each(calls: int) -> list[Record]:
         records.append(Record(n, "flow.started", span_id=n, flow="f", body={"row": float(n)}))
         records.append(Record(n + 1, "flow.completed", span_id=n, duration_ns=1000, body=float(n)))
     return records
-
-
-def in_browser(folder: Path, html: str, script: str) -> Any:
-    """What a script says when the page has been laid out; the size of the window is that of a small telephone."""
-    probe = (
-        "<script>addEventListener('load', () => { document.body.offsetHeight;"
-        f"document.documentElement.dataset.said = JSON.stringify((() => {{ {script} }})()) }})</script></body>"
-    )
-    file = folder / "page.html"
-    file.write_text(html.replace("</body>", probe), encoding="utf-8")
-    ran = subprocess.run(
-        [
-            "chromium",
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            f"--user-data-dir={folder}",
-            "--dump-dom",
-            str(file),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=True,
-    )
-    (said,) = re.findall(r'data-said="([^"]*)"', ran.stdout)
-    return json.loads(unescape(said))
 
 
 @pytest.mark.parametrize("records", [foreach(2500), each(5000)], ids=["one long call", "many calls"])
