@@ -1,0 +1,475 @@
+"""What providers ask of a Chat Completions request beyond its shape. One function per rule; each yields refusals.
+
+A docstring says what its rule rests on: a section of a vendor's documentation, or the text of its error.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import jsonschema_rs
+
+from vendor.chat_request import (
+    Assistant,
+    Audio,
+    ChatRequest,
+    Dialect,
+    DocumentUrl,
+    File,
+    Image,
+    NamedChoice,
+    Part,
+    Result,
+    SchemaFormat,
+    Sound,
+    Text,
+    User,
+)
+from vendor.server import Json
+
+
+class Issued:
+    """The reasoning that a server gave out with calls of tools, by the id of the first call."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Json] = {}
+
+    def remember(self, id: str, reasoning: Json) -> None:
+        self._turns[id] = reasoning
+
+    def of(self, id: str) -> Json:
+        return self._turns.get(id)
+
+
+def refusals(request: ChatRequest, dialect: Dialect, issued: Issued) -> Iterator[str]:
+    """Everything that the vendor would refuse; its error is the first."""
+    for rule in RULES:
+        yield from rule(request)
+    if dialect.text_only:
+        yield from content_is_text(request)
+    if dialect.nine_letter_ids:
+        yield from ids_have_nine_letters(request)
+    if dialect.user_after_answer:
+        yield from user_waits_for_the_answer(request)
+    if dialect.echoes:
+        yield from reasoning_of_the_open_turn_comes_back(request, dialect.echoes, issued)
+
+
+# ---------------------------------------------------------------- messages
+
+
+def there_is_a_message(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Invalid 'messages': empty array. Expected an array with minimum length 1, ...`."""
+    if not any(message.role not in ("system", "developer") for message in request.messages):
+        yield (
+            "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."
+        )
+
+
+def system_comes_first(request: ChatRequest) -> Iterator[str]:
+    """Templates of local models: `System message must be at the beginning.` OpenAI takes one anywhere."""
+    for number, message in enumerate(request.messages):
+        if message.role == "system" and number:
+            yield "System message must be at the beginning."
+
+
+def roles_alternate(request: ChatRequest) -> Iterator[str]:
+    """Templates of local models: `Conversation roles must alternate user/assistant/user/assistant/...`.
+
+    OpenAI takes neighbours of one role; clients that promise alternation are held to it here.
+    """
+    for before, message in zip(request.messages, request.messages[1:], strict=False):
+        if before.role == message.role != "tool":
+            yield "Conversation roles must alternate user/assistant/user/assistant/..."
+
+
+def content_is_there(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Invalid value for 'content': expected a string, got null.`, but beside calls.
+
+    Blank text is refused by the vendors behind gateways (`text content blocks must be non-empty`).
+    """
+    for number, message in enumerate(request.messages):
+        if message.content is None:
+            if isinstance(message, Assistant) and not message.tool_calls:
+                yield "Invalid value for 'content': expected a string, got null."
+            continue
+        texts = (
+            [message.content]
+            if isinstance(message.content, str)
+            else [part.text for part in message.content if isinstance(part, Text)]
+        )
+        if message.content == [] or any(not text.strip() for text in texts):
+            yield f"Invalid value for 'messages[{number}].content': text content blocks must be non-empty"
+
+
+# ---------------------------------------------------------------- calls and results
+
+
+def calls_are_answered_at_once(request: ChatRequest) -> Iterator[str]:
+    """Error text: `An assistant message with 'tool_calls' must be followed by tool messages responding to each
+    'tool_call_id'. The following tool_call_ids did not have response messages: ...`.
+    """
+    for number, message in enumerate(request.messages):
+        if isinstance(message, Assistant) and message.tool_calls:
+            answered = {result.tool_call_id for result in _results_after(request, number)}
+            open_ids = [call.id for call in message.tool_calls if call.id not in answered]
+            if open_ids:
+                yield (
+                    "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+                    "'tool_call_id'. The following tool_call_ids did not have response messages: "
+                    f"{', '.join(open_ids)}"
+                )
+
+
+def results_answer_a_call(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Invalid parameter: messages with role 'tool' must be a response to a preceeding message with
+    'tool_calls'.` (the vendor's spelling).
+    """
+    waiting: list[str] = []
+    for message in request.messages:
+        if isinstance(message, Result):
+            if message.tool_call_id not in waiting:
+                yield (
+                    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+                    "'tool_calls'."
+                )
+            else:
+                waiting.remove(message.tool_call_id)
+        else:
+            waiting = [call.id for call in message.tool_calls or ()] if isinstance(message, Assistant) else []
+
+
+def call_ids_are_unique(request: ChatRequest) -> Iterator[str]:
+    """OpenAI lets equal ids pass, the vendors behind gateways do not (`tool_use` ids must be unique)."""
+    counted = Counter(call.id for _, _, call in _calls(request))
+    if any(times > 1 for times in counted.values()):
+        yield "Invalid 'messages': ids of tool calls must be unique"
+
+
+def call_ids_are_short(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length
+    40, but got a string with length 41 instead.`
+    """
+    for message, place, call in _calls(request):
+        if len(call.id) > 40:
+            yield (
+                f"Invalid 'messages[{message}].tool_calls[{place}].id': string too long. Expected a string with "
+                f"maximum length 40, but got a string with length {len(call.id)} instead."
+            )
+
+
+def names_are_plain(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches
+    the pattern '^[a-zA-Z0-9_-]+$'.`; 64 characters at most.
+    """
+    named = {f"messages[{m}].tool_calls[{c}]": call.function.name for m, c, call in _calls(request)}
+    named |= {f"tools[{number}]": tool.function.name for number, tool in enumerate(request.tools or ())}
+    for path, name in named.items():
+        if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", name):
+            yield (
+                f"Invalid '{path}.function.name': string does not match pattern. Expected a string that matches the "
+                "pattern '^[a-zA-Z0-9_-]+$'."
+            )
+
+
+def arguments_are_objects(request: ChatRequest) -> Iterator[str]:
+    """OpenAI takes any text; vLLM, llama.cpp and Mistral read it, and refuse what is no object."""
+    for message, place, call in _calls(request):
+        try:
+            value = json.loads(call.function.arguments, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            yield f"Invalid 'messages[{message}].tool_calls[{place}].function.arguments': expected a JSON object"
+
+
+# ---------------------------------------------------------------- tools and settings
+
+
+def tool_names_are_unique(request: ChatRequest) -> Iterator[str]:
+    """Error text of DeepSeek: `Tool names must be unique.`"""
+    names = [tool.function.name for tool in request.tools or ()]
+    if len(set(names)) < len(names):
+        yield "Tool names must be unique."
+
+
+def parameters_are_a_schema_of_an_object(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Invalid schema for function 'x': schema must be a JSON Schema of 'type: "object"', got ...`."""
+    for tool in request.tools or ():
+        schema = tool.function.parameters
+        if schema and schema.get("type") != "object":
+            yield (
+                f"Invalid schema for function '{tool.function.name}': schema must be a JSON Schema of "
+                f"'type: \"object\"', got 'type: \"{schema.get('type')}\"'."
+            )
+        elif not _is_schema(schema):
+            yield f"Invalid schema for function '{tool.function.name}'"
+
+
+def tool_choice_can_be_followed(request: ChatRequest) -> Iterator[str]:
+    """Error texts: `'tool_choice' is only allowed when 'tools' are specified.`, `Tool choice 'x' not found in 'tools'
+    parameter.`
+    """
+    if request.tool_choice is None:
+        return
+    if not request.tools:
+        yield "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified."
+    elif isinstance(request.tool_choice, NamedChoice):
+        name = request.tool_choice.function.name
+        if name not in {tool.function.name for tool in request.tools}:
+            yield f"Tool choice '{name}' not found in 'tools' parameter."
+
+
+def stream_options_belong_to_a_stream(request: ChatRequest) -> Iterator[str]:
+    """Error text: `The 'stream_options' parameter is only allowed when 'stream' is enabled.`"""
+    if request.stream_options is not None and not request.stream:
+        yield "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+
+
+def there_is_one_cap(request: ChatRequest) -> Iterator[str]:
+    """Error text: `Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.`"""
+    if request.max_tokens is not None and request.max_completion_tokens is not None:
+        yield "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
+
+
+def reasoning_models_take_fewer_settings(request: ChatRequest) -> Iterator[str]:
+    """Reasoning models of OpenAI. Error texts: `Unsupported parameter: 'max_tokens' is not supported with this model.
+    Use 'max_completion_tokens' instead.`, `Unsupported value: 'temperature' does not support 0.5 with this model.
+    Only the default (1) value is supported.`, and of the later ones `Function tools with reasoning_effort are not
+    supported for gpt-5.4 in /v1/chat/completions.`
+    """
+    if not re.match(r"o\d|gpt-5", request.model):
+        return
+    if request.max_tokens is not None:
+        yield (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        )
+    if request.temperature not in (None, 1):
+        yield (
+            f"Unsupported value: 'temperature' does not support {request.temperature:g} with this model. "
+            "Only the default (1) value is supported."
+        )
+    if re.match(r"gpt-5\.[4-9]", request.model) and request.tools and request.reasoning_effort not in (None, "none"):
+        yield (
+            f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions. "
+            "Please use /v1/responses instead."
+        )
+
+
+def strict_schemas_are_closed(request: ChatRequest) -> Iterator[str]:
+    """Structured outputs, "Supported schemas". Error texts: `'additionalProperties' is required to be supplied and to
+    be false.`, `'required' is required to be supplied and to be an array including every key in properties.`
+    """
+    if not isinstance(request.response_format, SchemaFormat):
+        return
+    given = request.response_format.json_schema
+    where = f"Invalid schema for response_format '{given.name}': In context=()"
+    if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", given.name):
+        yield "Invalid 'response_format.json_schema.name': string does not match pattern."
+    if not _is_schema(given.schema_):
+        yield f"{where}, it is no JSON Schema."
+    for schema in _objects(given.schema_) if given.strict else ():
+        if schema.get("additionalProperties") is not False:
+            yield f"{where}, 'additionalProperties' is required to be supplied and to be false."
+        if set(schema.get("required", ())) != schema.get("properties", {}).keys():
+            yield (
+                f"{where}, 'required' is required to be supplied and to be an array including every key in properties."
+            )
+
+
+# ---------------------------------------------------------------- files
+
+_HEADS = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"GIF8": "image/gif",
+    b"%PDF-": "application/pdf",
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+}
+
+
+def images_are_what_they_claim(request: ChatRequest) -> Iterator[str]:
+    """Error texts: `Invalid base64 image_url.`, `You uploaded an unsupported image. Please make sure your image has
+    of one the following formats: ['png', 'jpeg', 'gif', 'webp'].` (the vendor's order of words).
+    """
+    for part in _parts(request):
+        if isinstance(part, Image) and part.image_url.url.startswith("data:"):
+            kind, data = _data_url(part.image_url.url)
+            if data is None:
+                yield "Invalid base64 image_url."
+            elif kind != _kind(data) or not kind.startswith("image/"):
+                yield (
+                    "You uploaded an unsupported image. Please make sure your image has of one the following formats: "
+                    "['png', 'jpeg', 'gif', 'webp']."
+                )
+
+
+def documents_are_pdf(request: ChatRequest) -> Iterator[str]:
+    """PDF files. Error texts: `Missing required parameter: 'file.filename'.`, `Invalid file data. Expected a base64-
+    encoded data URL with an application/pdf MIME type.`
+    """
+    for part in _parts(request):
+        match part:
+            case File(file=file) if file.file_id is None:
+                if not file.filename:
+                    yield "Missing required parameter: 'file.filename'."
+                url = file.file_data or ""
+            case DocumentUrl(document_url=url):
+                pass
+            case _:
+                continue
+        kind, data = _data_url(url)
+        if data is None or not (kind == _kind(data) == "application/pdf"):
+            yield "Invalid file data. Expected a base64-encoded data URL with an application/pdf MIME type."
+
+
+def sounds_are_what_they_claim(request: ChatRequest) -> Iterator[str]:
+    """Error text: `The data provided for 'input_audio' is not of valid wav format.`"""
+    for part in _parts(request):
+        if isinstance(part, Audio):
+            sound = part.input_audio
+            data = _decoded(sound.data if isinstance(sound, Sound) else sound)
+            kind = {"audio/mpeg": "mp3", "audio/wav": "wav"}.get(_kind(data or b""))
+            if kind is None or (isinstance(sound, Sound) and sound.format != kind):
+                claimed = sound.format if isinstance(sound, Sound) else "audio"
+                yield f"The data provided for 'input_audio' is not of valid {claimed} format."
+
+
+# ---------------------------------------------------------------- of single providers
+
+
+def content_is_text(request: ChatRequest) -> Iterator[str]:
+    """DeepSeek, "Create chat completion": content is a string. Error text: `invalid type: sequence, expected a
+    string`.
+    """
+    for number, message in enumerate(request.messages):
+        if isinstance(message.content, list):
+            yield f"messages[{number}]: invalid type: sequence, expected a string"
+
+
+def ids_have_nine_letters(request: ChatRequest) -> Iterator[str]:
+    """Error text of Mistral: `Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.`"""
+    for _, _, call in _calls(request):
+        if not re.fullmatch("[a-zA-Z0-9]{9}", call.id):
+            yield f"Tool call id was {call.id} but must be a-z, A-Z, 0-9, with a length of 9."
+
+
+def user_waits_for_the_answer(request: ChatRequest) -> Iterator[str]:
+    """Error texts of Mistral: `Unexpected role 'user' after role 'tool'`, `Expected last role User or Tool (or
+    Assistant with prefix True) for serving but got assistant`.
+    """
+    for before, message in zip(request.messages, request.messages[1:], strict=False):
+        if (before.role, message.role) == ("tool", "user"):
+            yield "Unexpected role 'user' after role 'tool'"
+    if request.messages[-1].role == "assistant":
+        yield "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
+
+
+def reasoning_of_the_open_turn_comes_back(request: ChatRequest, key: str, issued: Issued) -> Iterator[str]:
+    """OpenRouter, "Preserving reasoning blocks": the sequence must match what the model gave. DeepSeek, "Thinking
+    mode": without `reasoning_content` in a round of tool calls the API answers 400.
+    """
+    for number in range(_start_of_open_turn(request), len(request.messages)):
+        message = request.messages[number]
+        if isinstance(message, Assistant) and message.tool_calls:
+            given = issued.of(message.tool_calls[0].id)
+            if given is not None and getattr(message, key) != given:
+                yield f"messages[{number}].{key}: reasoning of a turn with tool calls must be passed back unmodified"
+
+
+RULES = (
+    there_is_a_message,
+    system_comes_first,
+    roles_alternate,
+    content_is_there,
+    calls_are_answered_at_once,
+    results_answer_a_call,
+    call_ids_are_unique,
+    call_ids_are_short,
+    names_are_plain,
+    arguments_are_objects,
+    tool_names_are_unique,
+    parameters_are_a_schema_of_an_object,
+    tool_choice_can_be_followed,
+    stream_options_belong_to_a_stream,
+    there_is_one_cap,
+    reasoning_models_take_fewer_settings,
+    strict_schemas_are_closed,
+    images_are_what_they_claim,
+    documents_are_pdf,
+    sounds_are_what_they_claim,
+)
+
+
+def _calls(request: ChatRequest) -> Iterator[tuple[int, int, Json]]:
+    for number, message in enumerate(request.messages):
+        if isinstance(message, Assistant):
+            for place, call in enumerate(message.tool_calls or ()):
+                yield number, place, call
+
+
+def _parts(request: ChatRequest) -> Iterator[Part]:
+    for message in request.messages:
+        if isinstance(message, User) and isinstance(message.content, list):
+            yield from message.content
+
+
+def _results_after(request: ChatRequest, number: int) -> Iterator[Result]:
+    for message in request.messages[number + 1 :]:
+        if not isinstance(message, Result):
+            return
+        yield message
+
+
+def _start_of_open_turn(request: ChatRequest) -> int:
+    users = [number for number, message in enumerate(request.messages) if message.role == "user"]
+    return users[-1] if users else 0
+
+
+def _objects(schema: Json) -> Iterator[dict[str, Json]]:
+    """The schemas of objects within a schema."""
+    if not isinstance(schema, dict):
+        return
+    if "object" in (schema.get("type") or ()) and (schema.get("type") == "object" or isinstance(schema["type"], list)):
+        yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
+    for below in [*inner, schema.get("items")]:
+        yield from _objects(below)
+
+
+def _is_schema(schema: Json) -> bool:
+    try:
+        jsonschema_rs.validator_for(schema)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return False
+    return True
+
+
+def _data_url(url: str) -> tuple[str, bytes | None]:
+    kind, _, text = url.removeprefix("data:").partition(";base64,")
+    return kind, _decoded(text)
+
+
+def _decoded(text: str) -> bytes | None:
+    """The bytes of padded base64 in the standard alphabet, and of nothing else; None when there are none."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if data and base64.b64encode(data).decode() == text else None
+
+
+def _kind(data: bytes) -> str:
+    if data[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], "")
+    return next((kind for head, kind in _HEADS.items() if data.startswith(head)), "")
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON number")
