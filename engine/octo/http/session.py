@@ -96,9 +96,8 @@ class HttpSession:
         """All headers of a call: its own, then those of the connector, then the credentials."""
         for name, value in call.headers:
             _check(name, value)
-        headers = {name.lower(): value for name, value in call.headers if name.lower() not in _FRAMING}
-        for name, value in self._policy.headers:
-            headers.setdefault(name.lower(), value)
+        given = (*self._policy.headers, *call.headers)
+        headers = {name.lower(): value for name, value in given if name.lower() not in _FRAMING}
         if call.body is not None:
             headers.setdefault("content-type", "application/json")
         if "authorization" not in headers:
