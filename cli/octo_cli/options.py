@@ -125,14 +125,14 @@ def spelt_out(command: TyperCommand, args: Sequence[str]) -> Iterator[str]:
     options = [param for param in command.params if isinstance(param, TyperOption)]
     switches = {name: option for option in options if option.secondary_opts for name in option.opts}
     taking = {name for option in options if not option.is_flag for name in option.opts}
-    files = {name for option in options if (option.metavar or "").partition("|")[0] in _FILES for name in option.opts}
+    files = {name for option in options if _is_file(option) for name in option.opts}
     arguments: list[str] = []
     rest = iter(args)
     for arg in rest:
         name, equals, value = arg.partition("=")
         if arg == "--":
             arguments += rest
-        elif _NUMBER.match(arg):
+        elif not arg or _NUMBER.match(arg):
             arguments.append(arg)
         elif equals and name in switches:
             if value.lower() not in _TRUTH:
@@ -141,11 +141,24 @@ def spelt_out(command: TyperCommand, args: Sequence[str]) -> Iterator[str]:
         else:
             following = list(islice(rest, 1)) if arg in taking else []
             if name in files and (following == [""] or arg == f"{name}="):
-                raise UsageError(f"`{name}` is empty", hint="give it the name of a file")
+                raise _empty(name)
             yield from (arg, *following)
+    if "" in arguments:
+        for param in command.params:
+            if isinstance(param, TyperArgument) and _is_file(param):
+                raise _empty((param.metavar or param.human_readable_name).strip("[]."))
     if arguments:
         yield "--"
         yield from arguments
+
+
+def _empty(name: str) -> UsageError:
+    return UsageError(f"`{name}` is empty", hint="give it the name of a file or a directory")
+
+
+def _is_file(param: click.Parameter) -> bool:
+    """Whether a parameter names a file or a directory."""
+    return (param.metavar or "").partition("|")[0] in _FILES or getattr(param.type, "func", None) is inputs.path
 
 
 def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> UsageError:

@@ -21,12 +21,17 @@ Options:
 
 Write:
   expr      Evaluate one expression and print what it yields
+  fmt       Lay out config files without losing a comment
   graph     Draw the flows of a config: blocks, branches, tools, connectors
+  new       Make a small project to start from
   schema    Print the catalogue of blocks, or a JSON Schema for an editor
   validate  Check a config and show every problem in it
 
 Run:
   invoke    Call one flow once and print the message it ends with
+
+Test:
+  test      Run test suites that lie beside flows
 
 Look:
   runs      Look at what a run did
@@ -63,7 +68,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         (
             ["zzz"],
             "`octo` has no command `zzz`",
-            "known names: `expr`, `graph`, `invoke`, `runs`, `schema`, `store`, `validate`, `version`",
+            "known names: `expr`, `fmt`, `graph`, `invoke`, `new`, `runs`, `schema`, `store`, `test`, `validate`, `version`",
         ),
         (["--zzz"], "`octo` has no option `--zzz`", "the command comes first: `octo COMMAND --zzz`"),
         (["--config", "x"], "`octo` has no option `--config`", "the command comes first: `octo COMMAND --config`"),
@@ -82,12 +87,20 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         ),
         (["expr", "--zzz"], "`octo expr` has no option `--zzz`", "see `octo expr --help`"),
         (["validate", "--config", "x", "-1"], "`octo validate` takes no argument `-1`", "see `octo validate --help`"),
-        (["validate", "--config", ""], "`--config` is empty", "give it the name of a file"),
-        (["validate", "--config="], "`--config` is empty", "give it the name of a file"),
-        (["invoke", "--attach", ""], "`--attach` is empty", "give it the name of a file"),
-        (["invoke", "--envelope-out="], "`--envelope-out` is empty", "give it the name of a file"),
-        (["invoke", "--run-debug-config", ""], "`--run-debug-config` is empty", "give it the name of a file"),
-        (["invoke", "--each", ""], "`--each` is empty", "give it the name of a file"),
+        (["validate", "--config", ""], "`--config` is empty", "give it the name of a file or a directory"),
+        (["validate", "--config="], "`--config` is empty", "give it the name of a file or a directory"),
+        (["invoke", "--attach", ""], "`--attach` is empty", "give it the name of a file or a directory"),
+        (["invoke", "--envelope-out="], "`--envelope-out` is empty", "give it the name of a file or a directory"),
+        (
+            ["invoke", "--run-debug-config", ""],
+            "`--run-debug-config` is empty",
+            "give it the name of a file or a directory",
+        ),
+        (["invoke", "--each", ""], "`--each` is empty", "give it the name of a file or a directory"),
+        (["schema", "--write", ""], "`--write` is empty", "give it the name of a file or a directory"),
+        (["store", "backup", ""], "`FILE` is empty", "give it the name of a file or a directory"),
+        (["fmt", "--", "a.yaml", ""], "`FILE` is empty", "give it the name of a file or a directory"),
+        (["new", ""], "`DIR` is empty", "give it the name of a file or a directory"),
         (["expr", "1", "--data", "@"], "`--data`: the name of the file is empty", "write `--data @FILE`"),
         (["expr", "1", "--vars", "@"], "`--vars`: the name of the file is empty", "write `--vars @FILE`"),
         (["validate"], "`octo validate` needs `--config`", "see `octo validate --help`"),
