@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 from octo.http import call
 
 Headers = tuple[tuple[str, str], ...]
+Route = Literal["responses", "chat", "auto"]
 
 CREDENTIAL_HEADERS: Final = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 
@@ -51,9 +52,15 @@ class Credentials:
     key_header: str
     """The header that carries the key."""
     api_key: str = field(default="", repr=False)
+    access_token: str = field(default="", repr=False)
+    """A token that goes out in the place of a key, always as bearer."""
+    organization_id: str = ""
+    """The organization that is billed, of the accounts of a key."""
     user: str = ""
     """The end user that the provider is told of."""
     enable_1m_context: bool = False
+    route: Route = "responses"
+    """Which of two APIs is called where a provider has both; `auto` tries the first and falls back."""
     shared_headers: Headers = field(default=(), repr=False)
     """Headers that the environment adds to the calls of all connectors."""
     custom_headers: Headers = field(default=(), repr=False)
@@ -78,31 +85,56 @@ class Credentials:
         return self.key_origin
 
     def headers(self, fixed: Mapping[str, str]) -> Headers:
-        """All headers of a call: content type, key, what the wire fixes, then what was configured.
+        """All headers of a call: content type, key, what the wire fixes, organization, then what was configured.
 
-        A configured header replaces one of the same name, and a configured `authorization` the key.
+        A configured header replaces one of the same name; `authorization` and the header of the key replace
+        the key or token, whichever would go out.
         """
         configured = {name.lower(): (name, value) for name, value in self._configured}
         built_in = {"content-type": "application/json"}
-        if self.api_key and "authorization" not in configured:
-            bearer = self.key_header == "authorization"
-            built_in[self.key_header] = f"Bearer {self.api_key}" if bearer else self.api_key
-        built_in.update(fixed)
+        if not {"authorization", self.key_header} & configured.keys():
+            built_in |= self._credential()
+        built_in |= fixed
+        if self.organization_id:
+            built_in["openai-organization"] = self.organization_id
         kept = ((name, value) for name, value in built_in.items() if name not in configured)
         return (*kept, *configured.values())
 
+    def _credential(self) -> dict[str, str]:
+        """The one header that says who calls; an empty credential is none."""
+        if self.access_token:
+            return {"authorization": f"Bearer {self.access_token}"}
+        if not self.api_key:
+            return {}
+        return {self.key_header: f"Bearer {self.api_key}" if self.key_header == "authorization" else self.api_key}
+
     def mask(self, text: str) -> str:
         """The text without the secrets that these credentials hold, also where one was cut off."""
-        secrets = [self.api_key]
+        secrets = [self.api_key, self.access_token]
         for name, value in self._configured:
             if name.lower() in CREDENTIAL_HEADERS:
                 secrets += [value, value.removeprefix("Bearer ")]
-        for secret in sorted(secrets, key=len, reverse=True):
-            if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, "***")
-            for end in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
-                text = text.replace(f"{secret[:end]}…", "***…")
-        return text
+        return masked(text, secrets)
+
+
+class Tokens(Protocol):
+    """Where access tokens come from that live only for a while."""
+
+    async def current(self) -> str:
+        """A token that is good for a call now. Raises ProviderError."""
+
+    def mask(self, text: str) -> str:
+        """The text without the tokens, and without what they are got with."""
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """The text without secrets, also where one was cut off."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "***")
+        for end in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+            text = text.replace(f"{secret[:end]}…", "***…")
+    return text
 
 
 def header_fault(name: str, value: str) -> str | None:

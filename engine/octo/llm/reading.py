@@ -34,7 +34,7 @@ _FIELD: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry|:)")
 
 async def read(
     response: httpx.Response,
-    decoder: Decoder,
+    decoder: Decoder[object],
     on_delta: OnDelta | None,
     *,
     stream: bool,
@@ -66,7 +66,7 @@ async def tell(on_delta: OnDelta | None, delta: Delta) -> None:
 async def _read_events(
     chunks: AsyncIterator[bytes],
     response: httpx.Response,
-    decoder: Decoder,
+    decoder: Decoder[object],
     on_delta: OnDelta | None,
     note: Callable[[str], None],
 ) -> None:
@@ -131,7 +131,9 @@ async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
 # ---------------------------------------------------------------- bodies
 
 
-def _decoded(body: bytes, response: httpx.Response, decoder: Decoder, note: Callable[[str], None]) -> Sequence[Delta]:
+def _decoded(
+    body: bytes, response: httpx.Response, decoder: Decoder[object], note: Callable[[str], None]
+) -> Sequence[Delta]:
     """Feed the decoder an answer that was not streamed."""
     text = body.decode("utf-8-sig", errors="replace")
     try:

@@ -8,11 +8,11 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from octo.errors import NotAnAnswer, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import network
-from octo.llm.chat import ChatResponse, OnDelta, Retry
+from octo.llm.chat import OnDelta, Retry
 from octo.llm.credentials import shown_url
 from octo.llm.framing import TooLong
 from octo.llm.network import load_httpx
@@ -36,6 +36,8 @@ _MOST_REDIRECTS: Final = 5
 _FOR_ANYBODY: Final = frozenset({"host", "accept", "accept-encoding", "content-length", "content-type", "user-agent"})
 
 _log = logging.getLogger("octo.llm")
+
+Answer = TypeVar("Answer")
 
 
 class Transport:
@@ -75,8 +77,8 @@ class Transport:
             await client.aclose()
 
     async def send(
-        self, call: HttpCall, decoder: Callable[[], Decoder], on_delta: OnDelta | None = None
-    ) -> ChatResponse:
+        self, call: HttpCall, decoder: Callable[[], Decoder[Answer]], on_delta: OnDelta | None = None
+    ) -> Answer:
         """Make a call until it is answered, its retries are used up, or its time is.
 
         Each try gets a decoder of its own; a listener is told when what it heard so far does not count.
@@ -93,8 +95,12 @@ class Transport:
             raise OutOfTime(f"{_target(call)}: no answer within {self._seconds:g} s{before}") from None
 
     async def _try(
-        self, call: HttpCall, decoder: Callable[[], Decoder], on_delta: OnDelta | None, failed: list[ProviderError]
-    ) -> ChatResponse:
+        self,
+        call: HttpCall,
+        decoder: Callable[[], Decoder[Answer]],
+        on_delta: OnDelta | None,
+        failed: list[ProviderError],
+    ) -> Answer:
         for attempt in count(1):
             try:
                 return await self._exchange(call, decoder(), on_delta)
@@ -117,7 +123,7 @@ class Transport:
         """The seconds before the next try: as the provider says, else doubling, and a little at random."""
         return error.retry_after or min(2.0 ** (attempt - 1), 10.0) * (0.5 + self._random() / 2)
 
-    async def _exchange(self, call: HttpCall, decoder: Decoder, on_delta: OnDelta | None) -> ChatResponse:
+    async def _exchange(self, call: HttpCall, decoder: Decoder[Answer], on_delta: OnDelta | None) -> Answer:
         load_httpx()
         import httpx
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, Literal, Protocol
 
+from typing_extensions import TypeVar
+
 from octo.llm.chat import ChatRequest, ChatResponse, Delta
 from octo.llm.credentials import Credentials
 from octo.values import Json, clean
@@ -19,6 +21,8 @@ PromptCache = Literal["auto", "on", "off"]
 BROKE_OFF: Final = "the answer broke off before its end"
 """What every wire says of an answer whose end mark is missing."""
 _LONGEST_KEY: Final = 64
+
+Answer = TypeVar("Answer", covariant=True, default=ChatResponse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,15 @@ class Endpoint:
 
         A key that is too long for the providers keeps its beginning.
         """
-        key = request.cache_key if self.caches(request) else ""
-        if len(key) <= _LONGEST_KEY:
-            return key
-        digest = sha256(key.encode(errors="replace")).hexdigest()[:16]
-        return f"{key[: _LONGEST_KEY - len(digest) - 1]}-{digest}"
+        return shortened(request.cache_key, _LONGEST_KEY) if self.caches(request) else ""
+
+
+def shortened(id: str, limit: int) -> str:
+    """An id of at most so many characters: one that is longer keeps its beginning, and stays unlike all others."""
+    if len(id) <= limit:
+        return id
+    digest = sha256(id.encode(errors="replace")).hexdigest()[:16]
+    return f"{id[: limit - len(digest) - 1]}-{digest}"
 
 
 class Unreadable(ValueError):
@@ -78,7 +86,7 @@ def shown(value: Json, limit: int = 100) -> str:
     return f"`{text if len(text) <= limit else text[:limit] + '…'}`"
 
 
-class Decoder(Protocol):
+class Decoder(Protocol[Answer]):
     """Gathers the events of one answer. An answer that was not streamed is fed whole, as one event."""
 
     @property
@@ -94,7 +102,7 @@ class Decoder(Protocol):
         Raises Unreadable, or ProviderError when the event reports a failure.
         """
 
-    def finish(self) -> ChatResponse:
+    def finish(self) -> Answer:
         """The answer, once no more events come. Raises Truncated when its end mark is missing."""
 
 

@@ -188,3 +188,44 @@ def test_a_path_is_joined_below_the_base_and_its_query_stays():
 def test_a_url_is_shown_without_user_password_and_query():
     assert shown_url("https://user:pass@h:1/a/b?key=1#c") == "https://h:1/a/b"
     assert shown_url("https://h") == "https://h"
+
+
+# ---------------------------------------------------------------- tokens and organizations
+
+
+def sent(credentials: Credentials) -> list[tuple[str, str]]:
+    return [pair for pair in credentials.headers({"anthropic-version": "1"}) if pair[0] != "content-type"]
+
+
+def test_a_token_goes_out_as_bearer_whatever_header_the_key_has():
+    for key_header in ("authorization", "api-key", "x-api-key"):
+        credentials = Credentials("p", "http://x", key_header, api_key="key", access_token="token")
+
+        assert sent(credentials) == [("authorization", "Bearer token"), ("anthropic-version", "1")]
+
+
+@pytest.mark.parametrize("name", ["Authorization", "API-Key"])
+def test_a_configured_credential_goes_out_alone(name: str):
+    credentials = Credentials("p", "http://x", "api-key", access_token="token", custom_headers=((name, "own"),))
+
+    assert sent(credentials) == [("anthropic-version", "1"), (name, "own")]
+
+
+def test_the_organization_stands_after_what_the_wire_fixes_and_before_what_is_configured():
+    credentials = Credentials(
+        "p", "http://x", "authorization", "k", organization_id="org", shared_headers=(("x", "1"),)
+    )
+
+    assert sent(credentials) == [
+        ("authorization", "Bearer k"),
+        ("anthropic-version", "1"),
+        ("openai-organization", "org"),
+        ("x", "1"),
+    ]
+
+
+def test_a_token_is_never_shown():
+    credentials = Credentials("p", "http://x", "api-key", access_token="token-0123456789")
+
+    assert "token-0123456789" not in repr(credentials)
+    assert credentials.mask("bad token-0123456789 and token-012…") == "bad *** and ***…"
