@@ -200,10 +200,11 @@ def _salvaged(text: str) -> str:
 
 
 def _own_words(parsed: Json) -> str:
-    """The first text among `error.message`, `error.type`, `error`, `message` and `detail`."""
+    """The first text among `error.message`, `error.type`, `error_description`, `error`, `message` and `detail`."""
     if isinstance(parsed, dict):
         error = parsed.get("error")
-        found = [error.get("message"), error.get("type")] if isinstance(error, dict) else [error]
+        words = parsed.get("error_description")
+        found = [error.get("message"), error.get("type")] if isinstance(error, dict) else [words, error]
         for candidate in (*found, parsed.get("message"), parsed.get("detail")):
             if isinstance(candidate, str) and candidate.strip():
                 return _short(candidate, _SHOWN)
