@@ -16,6 +16,8 @@ class Text:
     """Plain text of a user, or of the assistant's answer."""
 
     text: str
+    replay: Json = None
+    """Opaque data of the wire that made the text, for example a signature."""
 
 
 @dataclass(frozen=True, slots=True)
