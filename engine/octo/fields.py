@@ -278,13 +278,16 @@ AnyJson = Annotated[Json, BeforeValidator(_any_json)]
 """A value of any kind."""
 
 
-def one_of(*choices: str) -> BeforeValidator:
-    """Annotates a `Literal` field so that a word which is none of them is reported with those that are."""
+def one_of(*choices: str, once: Mapping[str, str] | None = None) -> BeforeValidator:
+    """Annotates a `Literal` field so that a word which is none of them is reported with those that are.
+
+    `once` are words of other times, each with the one that is meant today.
+    """
 
     def read(value: Any) -> Any:
         text = _text(value)
         if text not in choices:
-            match = near(text, choices)
+            match = (once or {}).get(text) or near(text, choices)
             raise refusal(
                 f"expected {' or '.join(f'`{choice}`' for choice in choices)}, found `{text}`",
                 f"did you mean `{match}`?" if match else None,

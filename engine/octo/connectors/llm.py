@@ -12,7 +12,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_v
 from octo.connector import Connector
 from octo.errors import ConnectorError
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
-from octo.llm.credentials import Credentials, header_fault, shared_headers, url_fault
+from octo.llm.credentials import Credentials, Headers, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider
 from octo.llm.wire import Endpoint
 from octo.llm.wires import anthropic
@@ -206,3 +206,100 @@ class LlmAnthropic(LlmConnector, type="llm-anthropic"):
 
     def _cap(self) -> int:
         return self.max_tokens if self.max_tokens > 0 else 4096
+
+
+class ChatConnector(LlmConnector):
+    """What all providers that speak Chat Completions have in common."""
+
+    reasoning: Annotated[
+        Literal["default", "none", "minimal", "low", "medium", "high"],
+        one_of("default", "none", "minimal", "low", "medium", "high", once={"off": "none"}),
+    ] = "default"
+    """How hard the model thinks before it answers; `default` leaves it to the provider.
+
+    The `reasoningEffort` of an agent wins, and may be any word that the provider knows.
+    """
+
+    def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
+        return replace(super().endpoint(environ), reasoning="" if self.reasoning == "default" else self.reasoning)
+
+
+class LlmOpenRouter(ChatConnector, type="llm-openrouter"):
+    """Models of many vendors through OpenRouter."""
+
+    provider = "openrouter"
+
+    model: Text = "anthropic/claude-sonnet-4.5"
+    """Model id with its vendor before a slash, passed on as it is; blocks and agents may name another one."""
+
+    app_name: Text = ""
+    """Name of your application, which OpenRouter shows (header `X-Title`)."""
+
+    site_url: Text = Field("", alias="siteURL")
+    """Address of your application, which OpenRouter shows (header `HTTP-Referer`)."""
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        for key, (name, value) in zip(("appName", "siteURL"), self._shown, strict=True):
+            if fault := header_fault(name, value):
+                refusals.add(fault, key)
+
+    @property
+    def _shown(self) -> Headers:
+        return ("X-Title", self.app_name.strip()), ("HTTP-Referer", self.site_url.strip())
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        credentials = super().credentials(environ)
+        shown = tuple((name, value) for name, value in self._shown if value)
+        return replace(credentials, custom_headers=(*shown, *credentials.custom_headers))
+
+
+class LlmMistral(ChatConnector, type="llm-mistral"):
+    """Models of Mistral."""
+
+    provider = "mistral"
+
+    model: Text = "mistral-large-latest"
+    """Model id, passed on as it is; blocks and agents may name another one."""
+
+
+class LlmDeepSeek(ChatConnector, type="llm-deepseek"):
+    """Models of DeepSeek, which read text only."""
+
+    provider = "deepseek"
+
+    model: Text = "deepseek-chat"
+    """Model id, passed on as it is; blocks and agents may name another one."""
+
+
+class LlmGroq(ChatConnector, type="llm-groq"):
+    """Open models on Groq."""
+
+    provider = "groq"
+
+    model: Text = ""
+    """Model id, passed on as it is; blocks and agents may name another one. There is no default."""
+
+
+class LlmTogether(ChatConnector, type="llm-together"):
+    """Open models on Together AI."""
+
+    provider = "togetherai"
+
+    model: Text = ""
+    """Model id, passed on as it is; blocks and agents may name another one. There is no default."""
+
+
+class LlmCustom(ChatConnector, type="llm-custom"):
+    """Any server that speaks OpenAI's Chat Completions: llama.cpp, Ollama, vLLM, a gateway."""
+
+    provider = "customai"
+
+    api_key: NamedText = ""
+    """API key, if the server wants one; write `${NAME}` and declare the variable under `env`."""
+
+    base_url: NamedText = Field(alias="baseURL")
+    """Address of the API up to `chat/completions`, such as `http://localhost:8080/v1`."""
+
+    model: Text = ""
+    """Model id, passed on as it is; blocks and agents may name another one. There is no default."""

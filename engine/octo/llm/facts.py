@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _CLAUDE_WITH_SAMPLING: Final = (
@@ -26,3 +27,13 @@ def takes_temperature(model: str) -> bool:
     """Whether a model takes a temperature; an unknown one counts as the newest of its family."""
     name = model.lower().replace(".", "-")
     return "claude" not in name or any(fragment in name for fragment in _CLAUDE_WITH_SAMPLING)
+
+
+_GPT_5: Final = re.compile(r"gpt-5(\.[0-3])?(?![.\d])|o[134](?!\w)|gpt-[34]")
+"""The beginning of the names of OpenAI models that take an effort beside tools on Chat Completions."""
+
+
+def takes_effort_with_tools(model: str) -> bool:
+    """Whether a model takes a reasoning effort beside tools on Chat Completions; later models of OpenAI do not."""
+    name = model.lower()
+    return not re.match(r"gpt-\d|o\d", name) or _GPT_5.match(name) is not None

@@ -1,0 +1,863 @@
+"""octo/llm/wires/chat_completions.py: Chat Completions, request out and answer in."""
+
+import json
+from base64 import b64encode
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from octo.errors import BadRequest, ProviderError, RateLimited, Truncated
+from octo.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    ChatResponse,
+    CustomDelta,
+    Delta,
+    File,
+    NamedTool,
+    Part,
+    Reasoning,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolDefinition,
+    ToolInput,
+    ToolReady,
+    ToolResult,
+    ToolStart,
+    Usage,
+    user,
+)
+from octo.llm.credentials import Credentials
+from octo.llm.framing import DONE
+from octo.llm.wire import Endpoint, Unreadable
+from octo.llm.wires.chat_completions import ChatCompletions
+from octo.values import Json
+
+WIRE = ChatCompletions("customai")
+MISTRAL = ChatCompletions(
+    "mistral",
+    max_tokens="max_tokens",
+    effort_or_temperature=True,
+    bare_media=True,
+    short_ids=True,
+    user_after_answer=True,
+)
+DEEPSEEK = ChatCompletions("deepseek", switches_thinking=True, echo="reasoning_content")
+OPENROUTER = ChatCompletions("openrouter", usage_accounting=True, echo="reasoning_details")
+KEYED = ChatCompletions("openai", cache_key=True)
+
+CREDENTIALS = Credentials("customai", "http://localhost:8080/v1", "authorization", api_key="k")
+ENDPOINT = Endpoint(CREDENTIALS, "qwen3")
+LOOKUP = ToolDefinition("lookup", "Find a company", {"type": "object", "properties": {"n": {"minimum": 1.0}}})
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
+PDF, WAV, MP3 = b"%PDF-1.7", b"RIFF....WAVE", b"ID3..."
+
+
+def base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def body(
+    request: ChatRequest, endpoint: Endpoint = ENDPOINT, wire: ChatCompletions = WIRE, *, stream: bool = False
+) -> Json:
+    return json.loads(wire.encode(request, endpoint, stream=stream).body)
+
+
+def messages(*turns: ChatMessage, wire: ChatCompletions = WIRE) -> Json:
+    return body(ChatRequest(turns), wire=wire)["messages"]
+
+
+def assistant(*parts: Part) -> ChatMessage:
+    return ChatMessage("assistant", parts)
+
+
+def results(*parts: ToolResult) -> ChatMessage:
+    return ChatMessage("tool", parts)
+
+
+def says(text: str | None, **more: Json) -> Json:
+    return {"role": "assistant", "content": text, **more}
+
+
+def called(id: str = "a", name: str = "t", arguments: str = "{}") -> Json:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+# ---------------------------------------------------------------- request
+
+
+def test_the_smallest_request_says_nothing_that_was_not_asked_for():
+    call = WIRE.encode(ChatRequest((user("hello"),)), ENDPOINT, stream=False)
+
+    assert (call.method, call.url, call.stream) == ("POST", "http://localhost:8080/v1/chat/completions", False)
+    assert call.headers == (("content-type", "application/json"), ("authorization", "Bearer k"))
+    assert json.loads(call.body) == {"model": "qwen3", "messages": [{"role": "user", "content": "hello"}]}
+
+
+def test_a_server_without_a_key_is_sent_none():
+    endpoint = replace(ENDPOINT, credentials=replace(CREDENTIALS, api_key="", base_url="http://localhost/v1//"))
+    call = WIRE.encode(ChatRequest((user("x"),)), endpoint, stream=False)
+
+    assert (call.url, call.headers) == (
+        "http://localhost/v1/chat/completions",
+        (("content-type", "application/json"),),
+    )
+
+
+def test_a_request_with_everything():
+    request = ChatRequest(
+        (user("hello"),),
+        system="be brief",
+        tools=(LOOKUP, ToolDefinition("ping", " ", {"properties": {}})),
+        tool_choice=NamedTool("ping"),
+        model="llama",
+        max_tokens=100,
+        temperature=0.5,
+        reasoning_effort="high",
+    )
+    endpoint = replace(ENDPOINT, credentials=replace(CREDENTIALS, user="someone"), reasoning="low")
+
+    assert body(request, endpoint, stream=True) == {
+        "model": "llama",
+        "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "lookup",
+                    "description": "Find a company",
+                    "parameters": {"type": "object", "properties": {"n": {"minimum": 1}}},
+                },
+            },
+            {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}},
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "ping"}},
+        "max_completion_tokens": 100,
+        "reasoning_effort": "high",
+        "temperature": 0.5,
+        "user": "someone",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("auto", None),
+        ("any", "required"),
+        ("none", "none"),
+        (NamedTool("lookup"), {"type": "function", "function": {"name": "lookup"}}),
+    ],
+    ids=["auto", "any", "none", "named"],
+)
+def test_the_choice_of_tools(choice: object, expected: Json):
+    request = ChatRequest((user("x"),), tools=(LOOKUP,), tool_choice=choice)  # type: ignore[arg-type]  # from a table
+
+    assert body(request).get("tool_choice") == expected
+
+
+def test_a_forced_tool_without_tools_is_not_forced():
+    assert "tool_choice" not in body(ChatRequest((user("x"),), tool_choice="any"))
+
+
+def test_a_request_without_a_model_is_an_error():
+    with pytest.raises(BadRequest, match=r"^no model is named$") as caught:
+        body(ChatRequest((user("x"),)), replace(ENDPOINT, model=""))
+
+    assert caught.value.hint == "set `model` on the connector or on the agent"
+
+
+SETTINGS = ChatRequest((user("x"),), max_tokens=9, temperature=0.5, reasoning_effort="low")
+
+
+@pytest.mark.parametrize(
+    ("wire", "request_", "endpoint", "expected"),
+    [
+        (WIRE, ChatRequest((user("x"),)), replace(ENDPOINT, max_tokens=7), {"max_completion_tokens": 7}),
+        (WIRE, ChatRequest((user("x"),)), replace(ENDPOINT, reasoning="low"), {"reasoning_effort": "low"}),
+        (
+            WIRE,
+            replace(SETTINGS, reasoning_effort="none"),
+            ENDPOINT,
+            {"max_completion_tokens": 9, "reasoning_effort": "none", "temperature": 0.5},
+        ),
+        (MISTRAL, SETTINGS, ENDPOINT, {"max_tokens": 9, "reasoning_effort": "low"}),
+        (MISTRAL, replace(SETTINGS, reasoning_effort=None), ENDPOINT, {"max_tokens": 9, "temperature": 0.5}),
+        (
+            DEEPSEEK,
+            replace(SETTINGS, reasoning_effort="none"),
+            ENDPOINT,
+            {"max_completion_tokens": 9, "thinking": {"type": "disabled"}, "temperature": 0.5},
+        ),
+        (
+            DEEPSEEK,
+            SETTINGS,
+            ENDPOINT,
+            {"max_completion_tokens": 9, "reasoning_effort": "low", "temperature": 0.5},
+        ),
+        (OPENROUTER, ChatRequest((user("x"),)), ENDPOINT, {"usage": {"include": True}}),
+    ],
+    ids=[
+        "cap of the connector",
+        "effort of the connector",
+        "an effort of none is passed on",
+        "Mistral takes the old cap, and no temperature beside an effort",
+        "Mistral without an effort",
+        "DeepSeek switches thinking off",
+        "DeepSeek with an effort",
+        "OpenRouter is asked for its accounts",
+    ],
+)
+def test_what_a_provider_is_told(wire: ChatCompletions, request_: ChatRequest, endpoint: Endpoint, expected: Json):
+    sent = body(request_, endpoint, wire)
+
+    assert {key: value for key, value in sent.items() if key not in {"model", "messages"}} == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "effort"),
+    [("gpt-5.4", "none"), ("gpt-5.10-mini", "none"), ("gpt-6", "none"), ("gpt-5.2", "low"), ("gpt-5-mini", "low"),
+     ("o3", "low"), ("gpt-4.1", "low"), ("gpt-oss-120b", "low"), ("qwen3", "low"), ("openai/gpt-5.4", "low")],
+)  # fmt: skip
+def test_later_models_of_openai_take_no_effort_beside_tools(model: str, effort: str):
+    request = replace(SETTINGS, model=model, tools=(LOOKUP,))
+
+    assert body(request)["reasoning_effort"] == effort
+    assert body(replace(request, tools=()))["reasoning_effort"] == "low"
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected"),
+    [
+        ({"stream_options", "usage"}, {"max_completion_tokens", "temperature", "prompt_cache_key", "stream"}),
+        ({"prompt_cache_key"}, {"max_completion_tokens", "temperature", "stream", "stream_options", "usage"}),
+        ({"max_completion_tokens"}, {"max_tokens", "temperature", "prompt_cache_key", "stream", "stream_options",
+                                     "usage"}),
+        ({"max_completion_tokens", "max_tokens", "temperature"}, {"max_tokens", "prompt_cache_key", "stream",
+                                                                  "stream_options", "usage"}),
+    ],
+    ids=["usage", "cache key", "cap", "all caps and temperature"],
+)  # fmt: skip
+def test_what_an_endpoint_refused_is_left_out_or_goes_by_its_other_name(refused: set[str], expected: set[str]):
+    wire = replace(OPENROUTER, cache_key=True)
+    request = ChatRequest((user("x"),), max_tokens=9, temperature=0.5, cache=True, cache_key="a/b")
+    sent = body(request, replace(ENDPOINT, refused=frozenset(refused)), wire, stream=True)
+
+    assert sent.keys() - {"model", "messages"} == expected
+
+
+def test_a_cached_prompt_names_its_key_where_the_provider_has_keys():
+    request = ChatRequest((user("x"),), cache=True, cache_key="leads/enrich.agent")
+
+    assert body(request, wire=KEYED)["prompt_cache_key"] == "leads/enrich.agent"
+    assert "prompt_cache_key" not in body(replace(request, cache=False), wire=KEYED)
+    assert "prompt_cache_key" not in body(request)
+
+
+# ---------------------------------------------------------------- conversation
+
+
+def test_results_are_messages_and_failed_ones_say_so():
+    turns = (
+        user("x"),
+        assistant(Text("hm"), ToolCall("a", "t", '{"n":  1}'), ToolCall("b", "t", "{}")),
+        results(ToolResult("a", "t", "one"), ToolResult("b", "t", "no", is_error=True)),
+        user("and?"),
+    )
+
+    assert messages(*turns) == [
+        {"role": "user", "content": "x"},
+        says("hm", tool_calls=[called("a", arguments='{"n":  1}'), called("b")]),
+        {"role": "tool", "tool_call_id": "a", "content": "one"},
+        {"role": "tool", "tool_call_id": "b", "content": "ERROR: no"},
+        {"role": "user", "content": "and?"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "nonsense", '{"a":', "[1]", '"text"', "null", '{"a": NaN}', "[" * 100_000],
+    ids=["empty", "not JSON", "cut", "list", "text", "null", "NaN", "endless nesting"],
+)
+def test_arguments_that_are_no_json_object_are_sent_as_an_empty_one(arguments: str):
+    sent = messages(user("x"), assistant(ToolCall("a", "t", arguments)))
+
+    assert sent[1]["tool_calls"] == [called("a")]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t", "\u00a0"], ids=["empty", "space", "lines", "no-break space"])
+def test_blank_text_is_never_sent(blank: str):
+    request = ChatRequest(
+        (
+            user(blank),
+            assistant(Text(blank), ToolCall("a", "t", "{}"), ToolCall("b", "t", "{}")),
+            results(ToolResult("a", "t", blank), ToolResult("b", "t", blank, is_error=True)),
+            assistant(Text(blank)),
+            ChatMessage("user", (Text(blank), Text("y"), Text("z"))),
+        ),
+        system=blank,
+    )
+
+    assert body(request)["messages"] == [
+        {"role": "user", "content": "(no content)"},
+        says(None, tool_calls=[called("a"), called("b")]),
+        {"role": "tool", "tool_call_id": "a", "content": "(no content)"},
+        {"role": "tool", "tool_call_id": "b", "content": "ERROR: (no content)"},
+        says("(no content)"),
+        {"role": "user", "content": "y\n\nz"},
+    ]
+
+
+def test_files_come_before_the_text_in_their_order():
+    files = (File("image/png", PNG), File("application/pdf", PDF, "offer.pdf"), File("application/pdf", PDF))
+    sounds = (File("audio/wav", WAV), File("audio/mpeg", MP3))
+
+    assert messages(user("what?", *files, *sounds))[0]["content"] == [
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64(PNG)}"}},
+        {"type": "file", "file": {"filename": "offer.pdf", "file_data": f"data:application/pdf;base64,{base64(PDF)}"}},
+        {
+            "type": "file",
+            "file": {"filename": "document.pdf", "file_data": f"data:application/pdf;base64,{base64(PDF)}"},
+        },
+        {"type": "input_audio", "input_audio": {"data": base64(WAV), "format": "wav"}},
+        {"type": "input_audio", "input_audio": {"data": base64(MP3), "format": "mp3"}},
+        {"type": "text", "text": "what?"},
+    ]
+
+
+def test_mistral_has_forms_of_its_own_for_documents_and_audio():
+    sent = messages(user("", File("application/pdf", PDF), File("audio/wav", WAV)), wire=MISTRAL)
+
+    assert sent[0]["content"] == [
+        {"type": "document_url", "document_url": f"data:application/pdf;base64,{base64(PDF)}"},
+        {"type": "input_audio", "input_audio": base64(WAV)},
+    ]
+
+
+def test_files_of_the_assistant_are_not_sent():
+    assert messages(user("x"), assistant(File("image/png", PNG), Text("there")))[1] == says("there")
+
+
+def test_half_an_emoji_becomes_a_replacement_character():
+    assert messages(user("\ud83d!"))[0]["content"] == "�!"
+
+
+def test_a_conversation_may_begin_with_the_assistant():
+    assert messages(assistant(Text("welcome")), user("x"))[0] == says("welcome")
+
+
+def test_a_conversation_that_holds_nothing_is_an_error():
+    with pytest.raises(BadRequest, match="the conversation has no user turn"):
+        messages()
+
+
+def test_long_ids_become_short_ones_and_stay_the_same():
+    long = "x" * 41
+    turns = (user("x"), assistant(ToolCall(long, "t", "{}"), ToolCall("y" * 40, "t", "{}")))
+    sent = messages(*turns, results(ToolResult(long, "t", "1")))
+
+    ids = [call["id"] for call in sent[1]["tool_calls"]]
+    assert ids == ["xxxxxxxxxxxxxxxxxxxxxxxxxxx-3164596df4fd", "y" * 40]
+    assert [message["tool_call_id"] for message in sent[2:]] == ids
+
+
+def test_mistral_takes_ids_of_nine_letters_and_no_user_turn_after_results():
+    turns = (
+        user("x"),
+        assistant(ToolCall("toolu_01", "t", "{}"), ToolCall("abcdefgh1", "t", "{}")),
+        results(ToolResult("toolu_01", "t", "1"), ToolResult("abcdefgh1", "t", "2")),
+        user("y"),
+    )
+    sent = messages(*turns, wire=MISTRAL)
+
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool", "assistant", "user"]
+    assert [call["id"] for call in sent[1]["tool_calls"]] == ["7a95b7039", "abcdefgh1"]
+    assert [message["tool_call_id"] for message in sent[2:4]] == ["7a95b7039", "abcdefgh1"]
+    assert sent[4] == says("(no content)")
+
+
+# ---------------------------------------------------------------- reasoning that goes back
+
+
+def thought(text: str, dialect: str, **more: Json) -> Reasoning:
+    return Reasoning(text, {"wire": "chat_completions", "dialect": dialect, **more})
+
+
+SIGNED = [{"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0}]
+
+
+def test_reasoning_details_go_back_as_they_came():
+    turn = assistant(thought("hm", "openrouter", details=SIGNED), Text("so"))
+
+    assert messages(user("x"), turn, wire=OPENROUTER)[1] == says("so", reasoning_details=SIGNED)
+
+
+def test_reasoning_text_goes_back_while_tools_run_only():
+    turn = assistant(thought("hm", "deepseek"), ToolCall("a", "t", "{}"))
+    answered = (user("x"), turn, results(ToolResult("a", "t", "1")))
+
+    assert messages(*answered, wire=DEEPSEEK)[1] == says(None, tool_calls=[called()], reasoning_content="hm")
+    assert messages(*answered, user("y"), wire=DEEPSEEK)[1] == says(None, tool_calls=[called()])
+
+
+@pytest.mark.parametrize(
+    ("wire", "reasoning"),
+    [
+        (OPENROUTER, thought("hm", "deepseek", details=SIGNED)),
+        (DEEPSEEK, thought("hm", "openrouter", details=SIGNED)),
+        (WIRE, thought("hm", "customai", details=SIGNED)),
+        (OPENROUTER, thought("hm", "openrouter")),
+        (DEEPSEEK, Reasoning("hm", {"wire": "anthropic", "signature": "s"})),
+        (DEEPSEEK, Reasoning("hm")),
+        (DEEPSEEK, Reasoning("hm", "what an older version stored")),
+    ],
+    ids=["of another", "of another still", "not wanted", "no details", "another wire", "no data", "unknown form"],
+)
+def test_reasoning_of_others_is_left_out(wire: ChatCompletions, reasoning: Reasoning):
+    assert messages(user("x"), assistant(reasoning, Text("so")), wire=wire)[1] == says("so")
+
+
+def test_what_rides_on_a_call_goes_back_on_it():
+    signature = {"google": {"thought_signature": "s=="}}
+    replay = {"wire": "chat_completions", "dialect": "customai", "extra_content": signature}
+    turn = assistant(ToolCall("a", "t", "{}", replay), ToolCall("b", "t", "{}"))
+
+    assert messages(user("x"), turn)[1]["tool_calls"] == [called("a") | {"extra_content": signature}, called("b")]
+    assert messages(user("x"), turn, wire=KEYED)[1]["tool_calls"] == [called("a"), called("b")]
+
+
+# ---------------------------------------------------------------- answer
+
+
+def chunk(finish_reason: str | None = None, usage: Json = None, **delta: Json) -> Json:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {"object": "chat.completion.chunk", "model": "m-1", "choices": [choice], "usage": usage}
+
+
+def end(reason: str = "stop") -> list[Json]:
+    return [chunk(reason), DONE]
+
+
+def whole(message: Json, finish_reason: str | None = "stop", **more: Json) -> Json:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+    return {"object": "chat.completion", "model": "m-1", "choices": [choice], **more}
+
+
+def decode(*events: Json, wire: ChatCompletions = WIRE) -> tuple[list[Delta], ChatResponse]:
+    ids = count(1)
+    decoder = replace(wire, new_id=lambda: f"made-{next(ids)}").decoder()
+    deltas = [delta for event in events for delta in decoder.feed(event)]
+    return deltas, decoder.finish()
+
+
+def parts(*events: Json, wire: ChatCompletions = WIRE) -> tuple[Part, ...]:
+    return decode(*events, *end(), wire=wire)[1].message.parts
+
+
+USAGE = {
+    "prompt_tokens": 10,
+    "completion_tokens": 20,
+    "total_tokens": 30,
+    "prompt_tokens_details": {"cached_tokens": 4},
+    "completion_tokens_details": {"reasoning_tokens": 7},
+}
+
+
+def test_a_streamed_answer():
+    deltas, response = decode(
+        chunk(role="assistant", content=""),
+        chunk(reasoning_content="let me "),
+        chunk(reasoning_content="see "),
+        chunk(content="I look"),
+        chunk(content=""),
+        chunk(content=" it up"),
+        chunk(tool_calls=[{"index": 0, "id": "call_1", "function": {"name": "lookup", "arguments": ""}}]),
+        chunk(tool_calls=[{"index": 0, "function": {"arguments": '{"n":'}}]),
+        chunk(tool_calls=[{"index": 0, "function": {"arguments": " 1}"}}]),
+        chunk("tool_calls"),
+        {"object": "chat.completion.chunk", "model": "m-1", "choices": [], "usage": USAGE},
+        DONE,
+    )
+    ready = ToolCall("call_1", "lookup", '{"n": 1}')
+
+    assert deltas == [
+        ThinkingDelta("let me "),
+        ThinkingDelta("see "),
+        TextDelta("I look"),
+        TextDelta(" it up"),
+        ToolStart("call_1", "lookup"),
+        ToolInput('{"n":', "call_1", "lookup"),
+        ToolInput(" 1}", "call_1", "lookup"),
+        ToolReady(ready),
+    ]
+    assert response == ChatResponse(
+        ChatMessage("assistant", (thought("let me see ", "customai"), Text("I look it up"), ready)),
+        "tool_use",
+        "m-1",
+        Usage(input_tokens=10, output_tokens=20, thinking_tokens=7, cached_tokens=4, prompt_tokens=10),
+    )
+
+
+def test_an_answer_that_was_not_streamed_gives_the_same_response():
+    calls = [called("a", "lookup", '{"name": "Añe",  "n": 1.50}'), called("b", "lookup", "")]
+    streamed = [
+        chunk(reasoning="hm"),
+        chunk(content="It is"),
+        chunk(content=" 7"),
+        chunk(tool_calls=[{"index": 0, **calls[0]}, {"index": 1, **calls[1]}]),
+        chunk("tool_calls", USAGE),
+        DONE,
+    ]
+    message = {"content": "It is 7", "reasoning": "hm", "tool_calls": calls}
+
+    assert decode(whole(message, "tool_calls", usage=USAGE))[1] == decode(*streamed)[1]
+
+
+def test_an_answer_can_be_sent_back_as_it_came():
+    _, response = decode(whole({"content": None, "tool_calls": [called("a", "t", '{"n":  1}')]}, "tool_calls"))
+
+    assert messages(user("q"), response.message)[1] == says(None, tool_calls=[called("a", "t", '{"n":  1}')])
+
+
+def pieces(*fragments: Json) -> list[Json]:
+    return [chunk(tool_calls=[fragment]) for fragment in fragments]
+
+
+def fragment(text: str = "", name: str | None = None, **more: Json) -> Json:
+    return {**more, "function": {"name": name, "arguments": text} if name else {"arguments": text}}
+
+
+THREE = {
+    "distinct indices, interleaved": pieces(
+        fragment("", "t", index=0, id="a"),
+        fragment("", "t", index=1, id="b"),
+        fragment('{"n":', index=0),
+        fragment("", "u", index=2, id="c"),
+        fragment('{"n":', index=1),
+        fragment("1}", index=0),
+        fragment("2}", index=1),
+        fragment('{"n":3}', index=2),
+    ),
+    "all index 0, a new id starts a call": pieces(
+        fragment('{"n":', "t", index=0, id="a"),
+        fragment("1}", index=0, id="a"),
+        fragment("", "t", index=0, id="b"),
+        fragment('{"n":2}', index=0),
+        fragment('{"n":3}', "u", index=0, id="c"),
+    ),
+    "no index, the id on the first fragment": pieces(
+        fragment('{"n":', "t", id="a"),
+        fragment("1}"),
+        fragment("", "t", id="b"),
+        fragment('{"n":2}'),
+        fragment('{"n":3}', "u", id="c"),
+    ),
+    "no index, whole calls in one chunk": [
+        chunk(
+            tool_calls=[
+                fragment('{"n":1}', "t", id="a"),
+                fragment('{"n":2}', "t", id="b"),
+                fragment('{"n":3}', "u", id="c"),
+            ]
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize("events", THREE.values(), ids=THREE)
+def test_fragments_find_their_call(events: list[Json]):
+    deltas, response = decode(*events, *end("tool_calls"))
+
+    expected = (ToolCall("a", "t", '{"n":1}'), ToolCall("b", "t", '{"n":2}'), ToolCall("c", "u", '{"n":3}'))
+    assert response.calls == expected
+    assert [delta.call for delta in deltas if isinstance(delta, ToolReady)] == list(expected)
+    assert [(delta.id, delta.name, delta.index) for delta in deltas if isinstance(delta, ToolStart)] == [
+        ("a", "t", 0),
+        ("b", "t", 1),
+        ("c", "u", 2),
+    ]
+    for place, call in enumerate(expected):
+        told = [delta for delta in deltas if isinstance(delta, ToolInput) and delta.index == place]
+        assert ("".join(delta.text for delta in told), {delta.id for delta in told}) == (call.arguments, {call.id})
+
+
+def test_without_index_and_id_a_name_starts_a_call():
+    events = pieces(
+        fragment('{"n":', "t"), fragment("1}"), fragment("", "t"), fragment('{"n":2}'), fragment('{"n":3}', "u")
+    )
+
+    assert parts(*events) == (
+        ToolCall("made-1", "t", '{"n":1}'),
+        ToolCall("made-2", "t", '{"n":2}'),
+        ToolCall("made-3", "u", '{"n":3}'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (pieces(fragment("{", "t", index=0), fragment("}", index=0, id="late")), [ToolCall("made-1", "t", "{}")]),
+        (
+            pieces(fragment("{}", "t", index=0), fragment("", index=0, id="a"), fragment("{}", "t", index=0, id="b")),
+            [ToolCall("made-1", "t", "{}"), ToolCall("b", "t", "{}")],
+        ),
+        (pieces(fragment("{", index=0, id="a"), fragment("}", "t", index=0)), [ToolCall("a", "t", "{}")]),
+        (pieces(fragment("{", "t", index=0, id="a"), fragment("}", "t", index=0)), [ToolCall("a", "t", "{}")]),
+        (pieces(fragment("", "t", index=0, id="a")), [ToolCall("a", "t", "{}")]),
+        (pieces(fragment(" ", "t", index=0, id="")), [ToolCall("made-1", "t", "{}")]),
+        (pieces(fragment("{}", index=0, id="a")), []),
+        (pieces({"index": 0, "id": "a", "function": {"name": "t", "arguments": None}}), [ToolCall("a", "t", "{}")]),
+        (pieces({"index": 0, "id": "a", "function": None}, fragment("{}", "t", index=0)), [ToolCall("a", "t", "{}")]),
+        (pieces(fragment('{"a": "x', "t", index=0, id="a")), [ToolCall("a", "t", '{"a": "x')]),
+        (
+            pieces({"index": 0, "id": "a", "function": {"name": "t", "arguments": {"n": 1}}}),
+            [ToolCall("a", "t", '{"n":1}')],
+        ),
+    ],
+    ids=[
+        "a late id is ignored",
+        "but the one after it is another call",
+        "the name comes late",
+        "the name is repeated",
+        "no arguments",
+        "blank arguments and an empty id",
+        "no name",
+        "no text of arguments",
+        "no function",
+        "cut off",
+        "arguments as an object",
+    ],
+)
+def test_calls_in_odd_pieces(events: list[Json], expected: list[ToolCall]):
+    assert decode(*events, *end("tool_calls"))[1].calls == tuple(expected)
+
+
+def test_an_id_that_is_made_has_letters_and_digits_of_its_own():
+    decoder = WIRE.decoder()
+    decoder.feed(whole({"tool_calls": [fragment("{}", "t"), fragment("{}", "t")]}))
+    first, second = (call.id for call in decoder.finish().calls)
+
+    assert first != second
+    assert first.startswith("call_") and first[5:].isalnum() and len(first) == 29
+
+
+@pytest.mark.parametrize(
+    ("reason", "delta", "expected"),
+    [
+        ("stop", {"content": "x"}, "end_turn"),
+        ("stop", {"tool_calls": [fragment("{}", "t", id="a")]}, "tool_use"),
+        ("tool_calls", {"content": "x"}, "end_turn"),
+        ("length", {"content": "x"}, "max_tokens"),
+        ("length", {"tool_calls": [fragment("{}", "t", id="a")]}, "max_tokens"),
+        ("model_length", {"content": "x"}, "max_tokens"),
+        ("content_filter", {}, "refusal"),
+        ("content_filter", {"tool_calls": [fragment("{}", "t", id="a")]}, "tool_use"),
+        ("stop", {"refusal": "no"}, "refusal"),
+        ("tool_calls", {"refusal": "no", "tool_calls": [fragment("{}", "t", id="a")]}, "refusal"),
+        ("a new one", {"content": "x"}, "end_turn"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "+".join(value),
+)
+def test_why_the_model_stopped(reason: str, delta: Json, expected: str):
+    assert decode(chunk(**delta), *end(reason))[1].stop_reason == expected
+    assert decode(whole(delta, reason))[1].stop_reason == expected
+
+
+def test_what_a_model_says_to_refuse_is_its_answer():
+    deltas, response = decode(chunk(refusal="I "), chunk(refusal="cannot"), *end())
+
+    assert deltas == [CustomDelta("refusal", "I "), CustomDelta("refusal", "cannot")]
+    assert (response.text, response.stop_reason) == ("I cannot", "refusal")
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 3}, Usage(input_tokens=3, prompt_tokens=3)),
+        ({"completion_tokens": 5}, Usage(output_tokens=5)),
+        ({"prompt_tokens": 3, "prompt_cache_hit_tokens": 2}, Usage(3, cached_tokens=2, prompt_tokens=3)),
+        ({"prompt_tokens": 3, "prompt_tokens_details": None}, Usage(3, prompt_tokens=3)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, None),
+        ({"prompt_tokens": "7", "completion_tokens": -1, "cost": 1}, None),
+        ({"prompt_tokens": 3, "cost": 0.25}, Usage(3, prompt_tokens=3)),
+        ([], None),
+        (None, None),
+    ],
+    ids=["only read", "only written", "hits", "no details", "all zero", "no numbers", "a cost", "a list", "nothing"],
+)
+def test_usage(usage: Json, expected: Usage | None):
+    assert decode(whole({"content": "x"}, usage=usage))[1].usage == expected
+    assert decode(chunk(content="x"), chunk("stop", usage), DONE)[1].usage == expected
+
+
+def test_openrouter_reports_what_a_call_cost():
+    usage = {"prompt_tokens": 3, "cost": 0.25}
+
+    assert decode(whole({"content": "x"}, usage=usage), wire=OPENROUTER)[1].usage == Usage(
+        3, prompt_tokens=3, reported_cost_usd=0.25
+    )
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [chunk("stop"), {"choices": [], "usage": USAGE}, DONE],
+        [chunk("stop"), {"usage": USAGE}],
+        [chunk("stop", USAGE)],
+        [chunk(None, {"prompt_tokens": 10, "completion_tokens": 1}, content=""), chunk("stop", USAGE), DONE],
+        [{"choices": [], "usage": USAGE}, chunk("stop", None), DONE],
+    ],
+    ids=["after the end", "without choices", "beside the reason", "growing", "before"],
+)
+def test_usage_counts_wherever_it_comes(events: list[Json]):
+    assert decode(chunk(content="x"), *events)[1] == decode(whole({"content": "x"}, usage=USAGE))[1]
+
+
+def test_reasoning_details_are_joined_to_what_they_would_be_unstreamed():
+    first = {"type": "reasoning.text", "index": 0, "format": "f"}
+    details = [
+        {**first, "text": "let me ", "signature": None},
+        {**first, "text": "see", "signature": None},
+        {**first, "text": "", "signature": "sig"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "opa"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "que", "id": "r1"},
+    ]
+    joined = [
+        {**first, "text": "let me see", "signature": "sig"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "opaque", "id": "r1"},
+    ]
+    streamed = [chunk(reasoning=one.get("text"), reasoning_details=[one]) for one in details]
+
+    expected = (thought("let me see", "openrouter", details=joined),)
+    assert parts(*streamed, wire=OPENROUTER) == expected
+    message = {"content": None, "reasoning": "let me see", "reasoning_details": joined}
+    assert decode(whole(message), wire=OPENROUTER)[1].message.parts == expected
+
+
+def test_what_rides_on_a_call_is_kept():
+    signature = {"google": {"thought_signature": "s=="}}
+    (call,) = parts(*pieces(fragment("{", "t", index=0, id="a", extra_content=signature), fragment("}", index=0)))
+
+    assert call == ToolCall(
+        "a", "t", "{}", {"wire": "chat_completions", "dialect": "customai", "extra_content": signature}
+    )
+
+
+def test_content_in_chunks_holds_reasoning_and_text():
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    content = [thinking, {"type": "text", "text": "so"}, {"type": "reference", "reference_ids": [1]}]
+
+    assert parts(chunk(content=[thinking]), chunk(content="so")) == (thought("hm", "customai"), Text("so"))
+    assert decode(whole({"content": content}))[1].message.parts == (thought("hm", "customai"), Text("so"))
+
+
+def test_pictures_are_files_of_the_answer():
+    url = f"data:image/jpeg;base64,{base64(PNG)}"
+    images = [
+        {"type": "image_url", "image_url": {"url": url}},
+        {"image_url": {"url": "https://example.com/a.png"}},
+        {"image_url": {"url": "data:image/png;base64,###"}},
+        "nonsense",
+    ]
+
+    assert parts(chunk(content="there", images=images)) == (Text("there"), File("image/png", PNG))
+
+
+def test_what_is_unknown_is_ignored():
+    events = [
+        {"object": "brand.new"},
+        {"choices": None},
+        {"choices": [], "prompt_filter_results": []},
+        {"choices": [{"index": 0, "delta": None, "finish_reason": ""}]},
+        {"choices": [{"index": 0, "delta": {"content": "hi", "mood": 7}}, {"index": 1, "delta": {"content": "no"}}]},
+        {"error": None, "choices": [{"delta": {"audio": {}}, "finish_reason": None}]},
+    ]
+
+    assert parts(*events) == (Text("hi"),)
+
+
+@pytest.mark.parametrize("events", [[], [chunk(content="half")], [chunk(content="x"), {"usage": USAGE}]])
+def test_a_stream_without_an_end_mark_is_no_answer(events: list[Json]):
+    with pytest.raises(Truncated, match="the answer broke off before its end") as caught:
+        decode(*events)
+
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("marks", [[DONE], [chunk("stop")], [chunk("stop"), DONE], [chunk("stop"), chunk("stop")]])
+def test_either_mark_ends_an_answer(marks: list[Json]):
+    deltas, response = decode(chunk(content="x", tool_calls=[fragment("{}", "t", id="a")]), *marks)
+
+    assert response.text == "x"
+    assert deltas.count(ToolReady(ToolCall("a", "t", "{}"))) == 1
+
+
+def test_reading_may_end_at_the_last_mark_only():
+    decoder = WIRE.decoder()
+    decoder.feed(chunk("stop"))
+    waiting = decoder.complete
+    decoder.feed(DONE)
+
+    assert (waiting, decoder.complete) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("event", "text", "retryable"),
+    [
+        ({"error": {"message": "Oops", "code": 429}}, "status 429 in the answer: Oops", True),
+        ({"error": {"message": "Oops", "code": "502"}}, "status 502 in the answer: Oops", True),
+        ({"error": {"message": "Oops", "type": "overloaded"}}, "status 503 in the answer: Oops", True),
+        ({"error": {"message": "Oops", "code": "insufficient_quota"}}, "status 429 in the answer: Oops", False),
+        ({"error": {"message": "Oops", "type": "invalid_request_error"}}, "status 400 in the answer: Oops", False),
+        ({"error": "Oops"}, "status 500 in the answer: Oops", True),
+        ({"object": "error", "message": "Oops", "code": 400}, "status 400 in the answer: Oops", False),
+        (chunk("error"), "status 503 in the answer: the model gave up (`error`)", True),
+        (
+            chunk("insufficient_system_resource"),
+            "status 503 in the answer: the model gave up (`insufficient_system_resource`)",
+            True,
+        ),
+        (
+            {"choices": [{"finish_reason": "error", "error": {"message": "Oops", "code": 502}}]},
+            "status 502 in the answer: Oops",
+            True,
+        ),
+    ],
+    ids=["429", "502", "overloaded", "no quota", "invalid", "text", "vLLM", "given up", "DeepSeek", "in the choice"],
+)
+def test_an_error_inside_the_answer(event: Json, text: str, retryable: bool):
+    with pytest.raises(ProviderError) as caught:
+        decode(chunk(content="half"), event)
+
+    assert (str(caught.value), caught.value.retryable) == (text, retryable)
+
+
+def test_a_limit_inside_the_answer_is_a_limit():
+    with pytest.raises(RateLimited):
+        decode({"error": {"message": "slow down", "code": 429}})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        [],
+        "text",
+        None,
+        7,
+        {"choices": "x"},
+        {"choices": [7]},
+        {"choices": [{"delta": "x"}]},
+        {"choices": [{"delta": {"tool_calls": "x"}}]},
+        {"choices": [{"delta": {"tool_calls": ["x"]}}]},
+        {"choices": [{"delta": {"content": 7}}]},
+        {"choices": [{"message": "x"}]},
+    ],
+    ids=str,
+)
+def test_events_of_no_known_shape(event: Json):
+    with pytest.raises(Unreadable):
+        WIRE.decoder().feed(event)
