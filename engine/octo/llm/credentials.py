@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from octo.http import call
 
 Headers = tuple[tuple[str, str], ...]
+Platform = Literal["standard", "vertex"]
 Route = Literal["responses", "chat", "auto"]
 
 CREDENTIAL_HEADERS: Final = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
@@ -58,6 +59,8 @@ class Credentials:
     """The organization that is billed, of the accounts of a key."""
     user: str = ""
     """The end user that the provider is told of."""
+    platform: Platform = "standard"
+    """Where the models run: at the provider itself, or on Google's Vertex AI."""
     enable_1m_context: bool = False
     route: Route = "responses"
     """Which of two APIs is called where a provider has both; `auto` tries the first and falls back."""

@@ -37,3 +37,14 @@ def takes_effort_with_tools(model: str) -> bool:
     """Whether a model takes a reasoning effort beside tools on Chat Completions; later models of OpenAI do not."""
     name = model.lower()
     return not re.match(r"gpt-\d|o\d", name) or _GPT_5.match(name) is not None
+
+
+_BEFORE_GEMINI_3: Final = re.compile(r"gemini-[12](?!\d)")
+
+
+def is_before_gemini_3(model: str) -> bool:
+    """Whether a model is of the Gemini families up to 2.5; an unknown one counts as later.
+
+    They are told in tokens how much to think, and take no schema of the answer beside tools.
+    """
+    return _BEFORE_GEMINI_3.search(model.lower()) is not None
