@@ -21,6 +21,10 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 
+_PER_DAY: Final = re.compile(r'"quotaId"\s*:\s*"[^"]*PerDay')
+_RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
+"""What Google tells in the details of an error: a quota that only the next day renews, and when to try again."""
+
 _WORDS: Final = (
     ("insufficient_quota", 429),
     ("rate_limit", 429),
@@ -56,8 +60,8 @@ def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> Provide
         status,
         f"status {status}: {message}" if message else f"status {status}",
         retryable=should_retry == "true"
-        or (should_retry != "false" and _is_retryable(status) and "insufficient_quota" not in text),
-        retry_after=_retry_after(headers),
+        or (should_retry != "false" and _is_retryable(status) and not _is_used_up(text)),
+        retry_after=_retry_after(headers, text),
         request_id=headers.get("request-id") or headers.get("x-request-id"),
         about=message,
         page=parsed is None and is_page(body, headers),
@@ -75,8 +79,9 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
     status = _numeric(fields.get("code"))
     if status is None:
         status = next((status for word, status in _WORDS if word in words), 500)
+    text = json.dumps(fields)
     if retryable is None:
-        retryable = _is_retryable(status) and "insufficient_quota" not in words
+        retryable = _is_retryable(status) and not _is_used_up(f"{words} {text}")
     message = (
         _own_words({"error": error})
         or _short(words, 200)
@@ -86,7 +91,9 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
         status,
         f"status {status} in the answer: {message}",
         retryable=retryable,
+        retry_after=_retry_after({}, text),
         about=f"{words} {message}",
+        body=text,
     )
 
 
@@ -142,6 +149,8 @@ def _error(
             kind = NotAnAnswer
         case 401 | 403:
             kind = AuthenticationFailed
+        case 400 if '"API_KEY_INVALID"' in body:
+            kind = AuthenticationFailed
         case 429:
             kind = RateLimited
         case 400 | 413 if _CONTEXT.search(about):
@@ -157,7 +166,12 @@ def _is_retryable(status: int) -> bool:
     return status in {408, 409, 429} or status >= 500
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _is_used_up(text: str) -> bool:
+    """Whether a quota is spent that no wait of this call renews."""
+    return "insufficient_quota" in text or _PER_DAY.search(text) is not None
+
+
+def _retry_after(headers: Mapping[str, str], text: str) -> float | None:
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers[name]) / unit
@@ -165,7 +179,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         if 0 <= seconds < float("inf"):
             return seconds
-    return None
+    delay = _RETRY_DELAY.search(text)
+    return float(delay[1]) if delay else None
 
 
 def _numeric(code: Json) -> int | None:

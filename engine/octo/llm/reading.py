@@ -147,8 +147,10 @@ def _decoded(
         if _is_cut_off(text, response):
             raise Truncated(BROKE_OFF, retryable=True) from error
         raise _unusable(response, f"expected JSON, found {faults.found(body, response.headers)}") from error
-    if not decoder.complete:
-        raise _unusable(response, f"expected a whole message, found {shown(message)}")
+    try:
+        decoder.finish()
+    except Truncated as error:
+        raise _unusable(response, f"expected a whole message, found {shown(message)}") from error
     if "\ufffd" in text and not _is_utf8(body):
         note("the answer holds bytes that are not UTF-8, which are read as `\ufffd`")
     return deltas
