@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import MutableMapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from octo.errors import ProviderError
@@ -85,7 +86,7 @@ class HttpModel:
         call = wire.encode(request, replace(self._endpoint, refused=frozenset(refused)), stream=stream)
         while True:
             try:
-                return await self._transport.send(call, wire.decoder, on_delta)
+                return await self._transport.send(call, partial(wire.decoder, request), on_delta)
             except ProviderError as error:
                 named = fallbacks.refused(error, call)
                 if not named:

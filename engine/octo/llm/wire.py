@@ -112,8 +112,8 @@ class Wire(Protocol):
     def encode(self, request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
         """The HTTP call that asks for an answer."""
 
-    def decoder(self) -> Decoder:
-        """A decoder for one answer."""
+    def decoder(self, request: ChatRequest) -> Decoder:
+        """A decoder for one answer to a request."""
 
 
 def to_bytes(body: Json) -> bytes:

@@ -293,7 +293,7 @@ _USAGE: Final = {
 }
 
 
-def decoder() -> Decoder:
+def decoder(_: ChatRequest | None = None) -> Decoder:
     return Decoder()
 
 

@@ -88,7 +88,7 @@ class ChatCompletions:
     new_id: Callable[[], str] = _new_id
     """Makes the id of a call that comes without one."""
 
-    def decoder(self) -> Decoder:
+    def decoder(self, _: ChatRequest | None = None) -> Decoder:
         return Decoder(self)
 
     def encode(self, request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
