@@ -22,7 +22,7 @@ from octo.agent.tools import Tool
 from octo.blocks.ai_agent import AiAgent
 from octo.config.model import Config
 from octo.connectors import llm_scripted
-from octo.connectors.llm import LlmAnthropic
+from octo.connectors.llm import LlmAnthropic, LlmCustom, LlmOpenRouter
 from octo.connectors.llm_scripted import LlmScripted
 from octo.fields import Model
 from octo.llm.providers import PROVIDERS
@@ -333,6 +333,8 @@ MODELS: dict[str, type[Model]] = {
     "Keys of the block": AiAgent,
     "Tools": Tool,
     "llm-anthropic": LlmAnthropic,
+    "llm-custom": LlmCustom,
+    "llm-openrouter": LlmOpenRouter,
     "llm-scripted": LlmScripted,
     "A reply": llm_scripted.Rule,
 }
@@ -360,7 +362,9 @@ def test_the_table_of_the_parts_of_a_reply_is_complete():
 
 def test_the_table_of_accepted_files_says_what_the_providers_take():
     rows: list[Any] = next(table.rows for table in tables(AGENTS) if table.header == ["connector", "accepted types"])
-    taken = {coded(connector)[0]: frozenset(coded(types)) or None for connector, types in rows}
+    taken = {
+        coded(connector)[0]: None if types == "every type" else frozenset(coded(types)) for connector, types in rows
+    }
 
     assert taken == {provider.connector: provider.media_types for provider in PROVIDERS.values()} | {
         "llm-scripted": None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from octo.connectors.llm import LlmAnthropic
+from octo.connectors.llm import LlmAnthropic, LlmConnector
 from octo.errors import AuthenticationFailed, ConfigError, ConnectorError, ProviderError
 from octo.llm.chat import ChatRequest, user
 from octo.llm.credentials import Credentials
@@ -249,3 +249,120 @@ async def test_headers_from_the_environment_that_cannot_be_sent_do_not_end_a_cal
         "which octo manages",
         "OCTO_AI_HTTP_HEADERS: entry 2 is skipped: what stands before the colon is not the name of an HTTP header",
     ]
+
+
+# ---------------------------------------------------------------- Chat Completions
+
+
+def connector(type: str, *settings: str, environ: dict[str, str] | None = None) -> Endpoint:
+    text = yaml(*settings).replace("llm-anthropic", type)
+    found = config(text, environ=environ).connector("claude")
+    assert isinstance(found, LlmConnector)
+    return found.endpoint(environ or {})
+
+
+@pytest.mark.parametrize(
+    ("type", "provider", "base_url", "model"),
+    [
+        ("llm-openrouter", "openrouter", "https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5"),
+        ("llm-mistral", "mistral", "https://api.mistral.ai/v1", "mistral-large-latest"),
+        ("llm-deepseek", "deepseek", "https://api.deepseek.com/v1", "deepseek-chat"),
+        ("llm-groq", "groq", "https://api.groq.com/openai/v1", ""),
+        ("llm-together", "togetherai", "https://api.together.xyz/v1", ""),
+    ],
+)
+def test_a_key_is_enough_for_every_known_provider(type: str, provider: str, base_url: str, model: str):
+    assert connector(type, "apiKey: k") == Endpoint(
+        Credentials(provider, base_url, "authorization", api_key="k"), model
+    )
+
+
+def test_a_server_of_ones_own_needs_its_address_only():
+    assert connector("llm-custom", "baseURL: http://localhost:8080/v1/", "apiKey: ''") == Endpoint(
+        Credentials("customai", "http://localhost:8080/v1/", "authorization"), ""
+    )
+
+
+def test_all_settings_of_openrouter():
+    found = connector(
+        "llm-openrouter",
+        "apiKey: k",
+        "model: openai/gpt-oss-120b:free",
+        "maxTokens: 800",
+        "reasoning: none",
+        "appName: Leads",
+        "siteURL: https://leads.example",
+        "promptCache: 'off'",
+        "user: u",
+        "headers: {X-Title: Other, X-Team: a}",
+    )
+
+    assert found == Endpoint(
+        Credentials(
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            "authorization",
+            api_key="k",
+            user="u",
+            custom_headers=(
+                ("X-Title", "Leads"),
+                ("HTTP-Referer", "https://leads.example"),
+                ("X-Title", "Other"),
+                ("X-Team", "a"),
+            ),
+        ),
+        "openai/gpt-oss-120b:free",
+        max_tokens=800,
+        reasoning="none",
+        prompt_cache="off",
+    )
+    assert dict(found.credentials.headers({}))["X-Title"] == "Other"
+
+
+@pytest.mark.parametrize(
+    ("type", "settings", "line", "message", "hint"),
+    [
+        (
+            "llm-groq",
+            ["apiKey: ' '"],
+            0,
+            'connector "claude" (llm-groq): apiKey is empty',
+            "declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
+        ),
+        ("llm-groq", ["model: m"], -1, "connector of type `llm-groq` requires `apiKey`", "add `apiKey:`"),
+        ("llm-custom", ["model: m"], -1, "connector of type `llm-custom` requires `baseURL`", "add `baseURL:`"),
+        ("llm-custom", ["baseURL: ''"], -1, "connector of type `llm-custom` requires `baseURL`", "add `baseURL:`"),
+        (
+            "llm-custom",
+            ["baseURL: localhost:8080"],
+            0,
+            "expected a URL, found `localhost:8080`: it must begin with `http://` or `https://`",
+            None,
+        ),
+        (
+            "llm-openrouter",
+            ["apiKey: k", "reasoning: off"],
+            1,
+            "expected `default` or `none` or `minimal` or `low` or `medium` or `high`, found `off`",
+            "did you mean `none`?",
+        ),
+        (
+            "llm-openrouter",
+            ["apiKey: k", 'appName: "a\\nb"'],
+            1,
+            "the value of header `X-Title` holds a line break or another control character",
+            None,
+        ),
+    ],
+    ids=["empty key", "no key", "no address", "empty address", "no URL", "reasoning off", "line break"],
+)
+def test_settings_of_chat_connectors_that_cannot_work(
+    type: str, settings: list[str], line: int, message: str, hint: str | None
+):
+    with pytest.raises(ConfigError) as caught:
+        connector(type, *settings)
+    (only,) = caught.value.problems
+
+    assert only.location is not None
+    assert (only.message, only.hint) == (message, hint)
+    assert line < 0 or only.location.line - 8 == line
