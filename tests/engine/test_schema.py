@@ -206,3 +206,14 @@ def test_a_debug_config_is_checked():
     assert not validator.is_valid({"breakat": "a.b"})
     assert not validator.is_valid({"mocks": {"a.d": {"default": {"boddy": 1}}}})
     assert not validator.is_valid({"mocks": {"a.d": {}}})
+
+
+def test_a_suite_is_checked():
+    validator = Draft202012Validator(schema.suite())
+    case = {"name": "a", "input": "pair", "mocks": {"a.d": None}, "spies": {"a.c": {"count": 1}}, "timeout": "5s"}
+
+    assert validator.is_valid({"flow": "a", "cases": [case, {"name": "b", "input": {"data": 1}}]})
+    assert not validator.is_valid({"flow": "a"})
+    assert not validator.is_valid({"flow": "a", "cases": []})
+    assert not validator.is_valid({"flow": "a", "cases": [{"name": "a", "input": {"dta": 1}}]})
+    assert not validator.is_valid({"flow": "a", "cases": [{"name": "a", "expect": {"boddy": 1}}]})
