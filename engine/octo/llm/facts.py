@@ -48,3 +48,12 @@ def is_before_gemini_3(model: str) -> bool:
     They are told in tokens how much to think, and take no schema of the answer beside tools.
     """
     return _BEFORE_GEMINI_3.search(model.lower()) is not None
+
+
+_WITHOUT_REASONING: Final = re.compile(r"(chat)?gpt-[34](?!\d)|gpt-5(\.\d+)?-chat")
+"""The beginning of the names of OpenAI models that answer without thinking, and refuse all that is about it."""
+
+
+def reasons(model: str) -> bool:
+    """Whether a model on the Responses API thinks before it answers; an unknown one counts as a new one, which does."""
+    return _WITHOUT_REASONING.match(model.lower()) is None

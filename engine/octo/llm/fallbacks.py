@@ -1,14 +1,26 @@
-"""Parameters that an endpoint refuses, so that a call can be made once more in a shape that it takes."""
+"""What an endpoint refuses, so that a call can be made once more in a shape that it takes, or by another route."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from octo.errors import ContextTooLong, ProviderError
 from octo.llm.wire import HttpCall
+from octo.values import Json
+
+
+@dataclass(slots=True)
+class Learnt:
+    """What one session has found out about one model."""
+
+    refused: set[str] = field(default_factory=set)
+    """Parameters that the endpoint does not take."""
+    on_chat: bool = False
+    """Whether it answers on Chat Completions only."""
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +32,8 @@ class Fallback:
     statuses: frozenset[int] = frozenset({400, 422})
 
 
+SUMMARY: Final = "reasoning.summary"
+
 FALLBACKS: Final = (
     Fallback(
         ("stream_options", "usage"),
@@ -28,7 +42,19 @@ FALLBACKS: Final = (
     Fallback(("prompt_cache_key",), re.compile("prompt_cache_key", re.IGNORECASE)),
     Fallback(("max_tokens", "max_completion_tokens"), re.compile("max_(completion_)?tokens", re.IGNORECASE)),
     Fallback(("temperature",), re.compile("temperature", re.IGNORECASE)),
+    Fallback(
+        (SUMMARY,),
+        re.compile(
+            r"reasoning\.summary|reasoning summar|organi[sz]ation must be verified|verify organi[sz]ation",
+            re.IGNORECASE,
+        ),
+        frozenset({400, 403, 422}),
+    ),
+    Fallback(("include",), re.compile(r"encrypted[ _.]content|reasoning (input )?items", re.IGNORECASE)),
 )
+
+LASTING: Final = frozenset({SUMMARY})
+"""What an endpoint that refuses it will refuse in other sessions, too: it depends on the account."""
 
 
 def refused(error: ProviderError, call: HttpCall) -> frozenset[str]:
@@ -40,4 +66,18 @@ def refused(error: ProviderError, call: HttpCall) -> frozenset[str]:
     if not about or isinstance(error, ContextTooLong):
         return frozenset()
     sent = json.loads(call.body)
-    return frozenset(name for one in about for name in one.parameters if name in sent)
+    return frozenset(name for one in about for name in one.parameters if _holds(sent, name))
+
+
+def _holds(body: Json, name: str) -> bool:
+    """Whether a body has a parameter, which may be one inside another (`a.b`)."""
+    for step in name.split("."):
+        if not isinstance(body, dict) or step not in body:
+            return False
+        body = body[step]
+    return True
+
+
+def is_unknown_route(error: ProviderError) -> bool:
+    """Whether a refusal may mean that the endpoint does not have the API that was called."""
+    return error.status in {400, 404} and not isinstance(error, ContextTooLong)

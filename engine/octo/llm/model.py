@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
+import time
+from collections import defaultdict
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -11,14 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from octo.errors import ProviderError
 from octo.llm import fallbacks, faults, media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+from octo.llm.fallbacks import Learnt
 from octo.llm.hints import hint
-from octo.llm.providers import PROVIDERS
+from octo.llm.providers import Provider, provider_of
 
 if TYPE_CHECKING:
+    from octo.llm.credentials import Credentials, Tokens
     from octo.llm.transport import Transport
-    from octo.llm.wire import Endpoint
+    from octo.llm.wire import Endpoint, HttpCall
 
 _log: Final = logging.getLogger("octo.llm")
+
+_CHAT_NANOSECONDS: Final = 3600 * 10**9
+"""How long a model whose first route does not exist is not asked there again."""
 
 
 class ChatModel(Protocol):
@@ -44,17 +51,37 @@ class ChatModel(Protocol):
 
 
 class HttpModel:
-    """A model behind an HTTP API. `instance` is the name of its connector, which errors tell."""
+    """A model behind an HTTP API.
 
-    def __init__(self, endpoint: Endpoint, transport: Transport, instance: str = "") -> None:
+    `instance` is the name of its connector, which errors tell. `tokens` gives the access tokens of one without a
+    key. `clock` gives nanoseconds.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        instance: str = "",
+        *,
+        tokens: Tokens | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._endpoint = endpoint
-        self._instance = instance
-        self._provider = PROVIDERS[endpoint.credentials.provider]
         self._transport = transport
+        self._instance = instance
+        self._tokens = tokens
+        self._clock = clock
+        self._refused: defaultdict[str, set[str]] = defaultdict(set)
+        """What each model was found to refuse in all sessions."""
+        self._chat_until: dict[str, int] = {}
+        """When to try again whether a model answers on the first route of its provider."""
 
     @property
     def media_types(self) -> frozenset[str] | None:
-        return self._provider.media_types
+        return self._provider(self._endpoint.model).media_types
+
+    def _provider(self, model: str) -> Provider:
+        return provider_of(self._endpoint.credentials.provider, model)
 
     async def complete(
         self,
@@ -63,38 +90,77 @@ class HttpModel:
         session: MutableMapping[object, Any],
         on_delta: OnDelta | None = None,
     ) -> ChatResponse:
-        provider, stream = self._provider, on_delta is not None
+        model = request.model or self._endpoint.model
+        provider = self._provider(model)
         try:
             messages = media.with_true_types(request.messages, provider.media_types)
             request = replace(request, messages=messages)
-            return await self._answered(request, session, on_delta)
+            endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)
+            return await self._answered(request, provider, endpoint, session, on_delta)
         except ProviderError as error:
             error.provider = provider.id
-            error.hint = error.hint or hint(error, self._endpoint.credentials, request.model or self._endpoint.model)
-            faults.sign(error, provider.connector, self._instance, streamed=stream)
+            error.hint = error.hint or hint(error, self._endpoint.credentials, model)
+            faults.sign(error, provider.connector, self._instance, streamed=on_delta is not None)
             raise
 
+    async def _credentials(self, provider: Provider) -> Credentials:
+        """The credentials as the API of a provider takes them, with a token where there is no key."""
+        credentials = provider.reached_by(self._endpoint.credentials)
+        if self._tokens is None:
+            return credentials
+        return replace(credentials, access_token=await self._tokens.current())
+
     async def _answered(
-        self, request: ChatRequest, session: MutableMapping[object, Any], on_delta: OnDelta | None
+        self,
+        request: ChatRequest,
+        provider: Provider,
+        endpoint: Endpoint,
+        session: MutableMapping[object, Any],
+        on_delta: OnDelta | None,
     ) -> ChatResponse:
         """Call, and call again without what the endpoint refuses, as long as that makes another request of it.
 
-        What was refused is remembered for the session.
+        What was refused is remembered for the session, and so is the route that answered.
         """
-        wire, stream = self._provider.wire, on_delta is not None
-        refused: set[str] = session.setdefault((self, request.model or self._endpoint.model), set())
-        call = wire.encode(request, replace(self._endpoint, refused=frozenset(refused)), stream=stream)
+        learnt: Learnt = session.setdefault((self, endpoint.model), Learnt())
+        learnt.on_chat |= self._clock() < self._chat_until.get(endpoint.model, 0)
+        before: HttpCall | None = None
+        refusal: ProviderError | None = None
         while True:
+            wire = provider.wire_for(endpoint.credentials, on_chat=learnt.on_chat)
+            refused = frozenset(learnt.refused | self._refused[endpoint.model])
+            call = wire.encode(request, replace(endpoint, refused=refused), stream=on_delta is not None)
+            if refusal is not None:
+                if call == before:
+                    raise refusal
+                self._warn(f"a model call is made again in another shape: {refusal.message}")
             try:
-                return await self._transport.send(call, partial(wire.decoder, request), on_delta)
+                answer = await self._transport.send(call, partial(wire.decoder, request), on_delta)
             except ProviderError as error:
-                named = fallbacks.refused(error, call)
-                if not named:
+                if not self._learn(learnt, error, call, provider, endpoint):
                     raise
-                refused |= named
-                again = wire.encode(request, replace(self._endpoint, refused=frozenset(refused)), stream=stream)
-                if again.body == call.body:
-                    raise
-                which = f'connector "{self._instance}": ' if self._instance else ""
-                _log.warning("%sa model call is made again in another shape: %s", which, error.message)
-                call = again
+                before, refusal = call, error
+                continue
+            if not learnt.answered and refusal is not None and refusal.status == 404 and learnt.on_chat:
+                self._chat_until[endpoint.model] = self._clock() + _CHAT_NANOSECONDS
+            learnt.answered = True
+            return answer
+
+    def _learn(
+        self, learnt: Learnt, error: ProviderError, call: HttpCall, provider: Provider, endpoint: Endpoint
+    ) -> bool:
+        """Note what a refusal is about; false when the call could only be made again as it was."""
+        refused = fallbacks.refused(error, call)
+        learnt.refused |= refused
+        self._refused[endpoint.model] |= refused & fallbacks.LASTING
+        if refused:
+            return True
+        first = not learnt.answered and not learnt.on_chat
+        if not (first and provider.may_chat(endpoint.credentials) and fallbacks.is_unknown_route(error)):
+            return False
+        learnt.on_chat = True
+        return True
+
+    def _warn(self, text: str) -> None:
+        which = f'connector "{self._instance}": ' if self._instance else ""
+        _log.warning("%s%s", which, text)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
+from octo.llm import azure
+from octo.llm.credentials import Credentials
 from octo.llm.wire import Wire
-from octo.llm.wires import anthropic, chat_completions
+from octo.llm.wires import anthropic, chat_completions, responses
 from octo.llm.wires.chat_completions import ChatCompletions
+from octo.llm.wires.responses import Responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,40 @@ class Provider:
     base_url_variable: str = ""
     """The environment variable that redirects calls when the connector names no address; may be empty."""
     key_header: str = "authorization"
+    root: Callable[[str], str] = str
+    """From an address as it may be configured to the one that paths of the API are joined to."""
+    chat: Wire | None = None
+    """Chat Completions, where the provider has that API beside the one that is called first."""
+    falls_back: bool = False
+    """Whether `chat` is tried where an endpoint does not have the first one, if the connector does not say."""
+    claude: str = ""
+    """The row of models whose name begins with `claude`, where they have an API of their own."""
+
+    def reached_by(self, credentials: Credentials) -> Credentials:
+        """Credentials of a connector as this API takes them."""
+        own = self.id == credentials.provider
+        return replace(
+            credentials,
+            base_url=self.root(credentials.base_url),
+            key_header=credentials.key_header if own else self.key_header,
+        )
+
+    def wire_for(self, credentials: Credentials, *, on_chat: bool) -> Wire:
+        """The wire of a call; `on_chat` when the endpoint was found to answer on Chat Completions only."""
+        return self.chat if self.chat and (on_chat or credentials.route == "chat") else self.wire
+
+    def may_chat(self, credentials: Credentials) -> bool:
+        """Whether Chat Completions are to be tried where the endpoint does not have the first API."""
+        if self.chat is None or credentials.route == "chat":
+            return False
+        elsewhere = credentials.base_url.rstrip("/") != self.base_url
+        return self.falls_back or (credentials.route == "auto" and elsewhere)
+
+
+def provider_of(id: str, model: str) -> Provider:
+    """The row of a connector's provider for a model."""
+    found = PROVIDERS[id]
+    return PROVIDERS[found.claude] if found.claude and model.lower().startswith("claude") else found
 
 
 PROVIDERS: Final = {
@@ -36,6 +74,46 @@ PROVIDERS: Final = {
             wire=anthropic,
             base_url="https://api.anthropic.com/v1",
             base_url_variable="ANTHROPIC_BASE_URL",
+            key_header="x-api-key",
+            media_types=anthropic.MEDIA_TYPES,
+        ),
+        Provider(
+            id="openai",
+            connector="llm-openai",
+            wire=Responses("openai"),
+            chat=ChatCompletions("openai", cache_key=True),
+            base_url="https://api.openai.com/v1",
+            base_url_variable="OPENAI_BASE_URL",
+            root=azure.openai_root_if_azure,
+            media_types=responses.MEDIA_TYPES,
+        ),
+        Provider(
+            id="azure_openai",
+            connector="llm-azure-openai",
+            wire=Responses("azure_openai"),
+            chat=ChatCompletions("azure_openai", cache_key=True),
+            falls_back=True,
+            base_url="",
+            root=azure.openai_root,
+            key_header="api-key",
+            media_types=responses.MEDIA_TYPES,
+        ),
+        Provider(
+            id="azure_foundry",
+            connector="llm-azure-foundry",
+            wire=ChatCompletions("azure_foundry", cache_key=True),
+            base_url="",
+            root=azure.openai_root,
+            key_header="api-key",
+            media_types=chat_completions.MEDIA_TYPES,
+            claude="azure_foundry_claude",
+        ),
+        Provider(
+            id="azure_foundry_claude",
+            connector="llm-azure-foundry",
+            wire=anthropic,
+            base_url="",
+            root=azure.claude_root,
             key_header="x-api-key",
             media_types=anthropic.MEDIA_TYPES,
         ),
