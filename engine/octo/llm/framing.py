@@ -1,10 +1,10 @@
-"""From bytes to server-sent events; what the events mean is not known here."""
+"""From bytes to the events of a stream; what the events mean is not known here."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Final, Protocol
 
 EVENT_LIMIT: Final = 32 * 1024 * 1024
 """The most bytes that one event, or one answer that is not streamed, may have."""
@@ -13,6 +13,7 @@ DONE: Final = "[DONE]"
 """The data of an event that is no JSON: some vendors end their streams with it."""
 
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_FIELD: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry|:)")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -20,8 +21,25 @@ class TooLong(ValueError):
     """An event, or a whole answer, has more bytes than anybody should send."""
 
 
+class Damaged(ValueError):
+    """The bytes of a stream are not those that were sent."""
+
+
+class Framing(Protocol):
+    """Cuts a stream into the data of its events, which is JSON as a rule, however the network cut it into chunks."""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take the next bytes; gives the data of each event that they complete. Raises TooLong, or Damaged."""
+
+    def finish(self) -> list[str]:
+        """The stream is over: the data of what was still open and is whole all the same. Raises Damaged."""
+
+    def is_stream(self, head: bytes) -> bool:
+        """Whether bytes can be the beginning of a stream in this framing, cut off anywhere."""
+
+
 class EventFraming:
-    """Cuts a stream into the data of its events, however the network cut it into chunks.
+    """The framing of server-sent events.
 
     Lines are cut as bytes, before decoding: so no character is ever torn. The names, ids and retry times that
     events may carry are ignored.
@@ -59,6 +77,9 @@ class EventFraming:
         self._take(b"".join(self._line))
         self._line = []
         return [data for data in self._event() if data == DONE or _is_json(data)]
+
+    def is_stream(self, head: bytes) -> bool:
+        return _FIELD.match(head) is not None
 
     def _take(self, line: bytes) -> bool:
         """Note a line; true when it is the blank one that ends an event."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from octo.errors import NotAnAnswer, Truncated
 from octo.llm import faults
 from octo.llm.chat import Delta, OnDelta
-from octo.llm.framing import DONE, EVENT_LIMIT, EventFraming, TooLong
+from octo.llm.framing import DONE, EVENT_LIMIT, Damaged, EventFraming, Framing, TooLong
 from octo.llm.wire import BROKE_OFF, Decoder, Unreadable, shown
 from octo.values import Json
 
@@ -29,7 +29,6 @@ _HEAD: Final = 2000
 """How much of a stream is kept, to tell what it is when it holds no event."""
 
 _STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_FIELD: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry|:)")
 
 
 async def read(
@@ -38,6 +37,7 @@ async def read(
     on_delta: OnDelta | None,
     *,
     stream: bool,
+    framing: Callable[[], Framing] = EventFraming,
     note: Callable[[str], None],
 ) -> None:
     """Feed an answer to its decoder. How it is read follows its content type, then what was asked for.
@@ -48,8 +48,10 @@ async def read(
     async with aclosing(response.aiter_bytes()) as chunks:  # type: ignore[type-var]  # it is a generator
         if not response.is_success:
             raise faults.from_answer(response.status_code, response.headers, await _start_of(chunks))
-        if "event-stream" in content_type or (stream and not re.search("json|html", content_type)):
-            await _read_events(chunks, response, decoder, on_delta, note)
+        if "event-stream" in content_type:
+            await _read_events(chunks, EventFraming(), response, decoder, on_delta, note)
+        elif stream and not re.search("json|html", content_type):
+            await _read_events(chunks, framing(), response, decoder, on_delta, note)
         else:
             for delta in _decoded(await _whole(chunks), response, decoder, note):
                 await tell(on_delta, delta)
@@ -65,6 +67,7 @@ async def tell(on_delta: OnDelta | None, delta: Delta) -> None:
 
 async def _read_events(
     chunks: AsyncIterator[bytes],
+    framing: Framing,
     response: httpx.Response,
     decoder: Decoder[object],
     on_delta: OnDelta | None,
@@ -72,7 +75,7 @@ async def _read_events(
 ) -> None:
     """Feed events until the decoder has all that it needs, or no more come."""
     unreadable, head = 0, bytearray()
-    async for data in _events(chunks, head):
+    async for data in _events(chunks, framing, head):
         try:
             deltas = decoder.feed(_event(data))
         except (ValueError, RecursionError) as error:
@@ -88,7 +91,7 @@ async def _read_events(
         if decoder.complete:
             await _read_rest(chunks)
             return
-    if _is_no_stream(bytes(head), response):
+    if _is_no_stream(bytes(head), framing, response):
         found = faults.found(bytes(head), response.headers)
         raise _unusable(response, f"expected a stream of events, found {found}")
 
@@ -102,21 +105,24 @@ def _event(data: str) -> Json:
         raise Unreadable(f"expected JSON, found {faults.found(data.encode(), {})}") from error
 
 
-async def _events(chunks: AsyncIterator[bytes], head: bytearray) -> AsyncIterator[str]:
+async def _events(chunks: AsyncIterator[bytes], framing: Framing, head: bytearray) -> AsyncIterator[str]:
     """The data of each event; the beginning of the stream is kept in `head`."""
-    framing = EventFraming()
-    async for chunk in chunks:
-        head += chunk[: _HEAD - len(head)]
-        for data in framing.feed(chunk):
+    try:
+        async for chunk in chunks:
+            head += chunk[: _HEAD - len(head)]
+            for data in framing.feed(chunk):
+                yield data
+        for data in framing.finish():
             yield data
-    for data in framing.finish():
-        yield data
+    except Damaged:
+        if framing.is_stream(bytes(head)):
+            raise
 
 
-def _is_no_stream(head: bytes, response: httpx.Response) -> bool:
+def _is_no_stream(head: bytes, framing: Framing, response: httpx.Response) -> bool:
     """Whether a stream that is over was none, rather than one that was cut off."""
     if head.strip():
-        return _FIELD.match(head) is None
+        return not framing.is_stream(head)
     return response.status_code == 204 or response.headers.get("content-length") == "0"
 
 

@@ -14,7 +14,7 @@ from octo.errors import NotAnAnswer, OutOfTime, ProviderError, Truncated, Unreac
 from octo.llm import network
 from octo.llm.chat import OnDelta, Retry
 from octo.llm.credentials import shown_url
-from octo.llm.framing import TooLong
+from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
 from octo.llm.reading import read, tell
 from octo.llm.wire import BROKE_OFF, Decoder, HttpCall
@@ -44,7 +44,7 @@ class Transport:
     """Sends the calls of one connector, over one HTTP client that is made on the first call.
 
     `environ` says how this machine reaches the network, `instance` is the name of the connector for the log,
-    `mask` takes secrets out of what a provider says.
+    `mask` takes secrets out of what a provider says, `sign` puts a signature on a call right before each try.
     `sleep` and `random` decide the waits between tries.
     """
 
@@ -54,12 +54,14 @@ class Transport:
         *,
         instance: str = "",
         mask: Callable[[str], str] = str,
+        sign: Callable[[HttpCall], Awaitable[HttpCall]] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
     ) -> None:
         self._environ = environ
         self._instance = instance
         self._mask = mask
+        self._sign = sign
         self._seconds = total_seconds(environ)
         self._sleep = sleep
         self._random = random
@@ -128,11 +130,13 @@ class Transport:
         import httpx
 
         status: int | None = None
+        if self._sign is not None:
+            call = await self._sign(call)
         try:
             async with self._response(call) as response:
                 status = response.status_code
-                await read(response, decoder, on_delta, stream=call.stream, note=self._warn)
-        except (httpx.RequestError, httpx.InvalidURL) as error:
+                await read(response, decoder, on_delta, stream=call.stream, framing=call.framing, note=self._warn)
+        except (httpx.RequestError, httpx.InvalidURL, Damaged) as error:
             try:
                 return decoder.finish()  # the connection broke after the answer was whole
             except Truncated:
@@ -151,6 +155,8 @@ class Transport:
 
     def _broken(self, call: HttpCall, error: Exception, status: int | None) -> ProviderError:
         """What it means for a call that its exchange failed below the answer: on the way, or in the form of HTTP."""
+        if isinstance(error, Damaged):
+            return _cut_off(call, status, str(error))
         text, advice = network.reason(error), network.advice(error)
         match network.side(error):
             case "ours":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, Literal, Protocol
@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from octo.llm.chat import ChatRequest, ChatResponse, Delta
 from octo.llm.credentials import Credentials
+from octo.llm.framing import EventFraming, Framing
 from octo.values import Json, clean
 
 Thinking = Literal["off", "adaptive", "budgeted"]
@@ -34,6 +35,8 @@ class HttpCall:
     body: bytes = field(repr=False)
     stream: bool = False
     """Whether the answer is asked for as a stream of events."""
+    framing: Callable[[], Framing] = EventFraming
+    """How that stream is cut into events."""
     method: str = "POST"
 
 
