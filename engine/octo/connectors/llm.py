@@ -14,8 +14,8 @@ from octo.errors import ConnectorError
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, Headers, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider
+from octo.llm.thinking import EFFORTS
 from octo.llm.wire import Endpoint
-from octo.llm.wires import anthropic
 from octo.values import Json
 
 if TYPE_CHECKING:
@@ -154,11 +154,47 @@ class LlmConnector(Connector, category="llm"):
         )
 
 
-class LlmAnthropic(LlmConnector, type="llm-anthropic"):
+class ClaudeConnector(LlmConnector):
+    """What all providers of Claude models have in common."""
+
+    thinking: Annotated[Literal["off", "adaptive", "budgeted"], one_of("off", "adaptive", "budgeted")] = "off"
+    """Whether the model thinks before it answers: as much as it finds right, or within `thinkingBudget`."""
+
+    thinking_budget: Int | None = None
+    """Tokens for thinking when it is `budgeted`: at least 1024 and less than `maxTokens`."""
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        if self.thinking == "budgeted":
+            self._check_budget(refusals)
+
+    def _check_budget(self, refusals: Refusals) -> None:
+        budget, cap = self.thinking_budget, self.cap
+        if budget is None:
+            refusals.add("`thinking: budgeted` requires `thinkingBudget`", "thinking")
+        elif budget < _SMALLEST_BUDGET or (cap is not None and budget >= cap):
+            limit = "" if cap is None else f" and less than `maxTokens`, which is {cap}"
+            refusals.add(f"expected at least {_SMALLEST_BUDGET}{limit}; found {budget}", "thinkingBudget")
+
+    def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
+        return replace(
+            super().endpoint(environ),
+            max_tokens=self.cap,
+            thinking=self.thinking,
+            thinking_budget=self.thinking_budget,
+        )
+
+    @property
+    def cap(self) -> int | None:
+        """The most tokens of one answer; None leaves it to the provider."""
+        return self.max_tokens if self.max_tokens > 0 else None
+
+
+class LlmAnthropic(ClaudeConnector, type="llm-anthropic"):
     """Claude models through Anthropic's Messages API, or any server that speaks it."""
 
     provider = "anthropic"
-    efforts: ClassVar[tuple[str, ...]] = anthropic.EFFORTS
+    efforts: ClassVar[tuple[str, ...]] = EFFORTS
 
     model: Text = "claude-sonnet-4-6"
     """Model id, passed on as it is; blocks and agents may name another one."""
@@ -169,43 +205,15 @@ class LlmAnthropic(LlmConnector, type="llm-anthropic"):
     base_url: NamedText = Field("", alias="baseURL")
     """Address of the API, with or without `/v1`. Without it `ANTHROPIC_BASE_URL` counts, then Anthropic's own."""
 
-    thinking: Annotated[Literal["off", "adaptive", "budgeted"], one_of("off", "adaptive", "budgeted")] = "off"
-    """Whether the model thinks before it answers: as much as it finds right, or within `thinkingBudget`."""
-
-    thinking_budget: Int | None = None
-    """Tokens for thinking when it is `budgeted`: at least 1024 and less than `maxTokens`."""
-
     enable_1m_context: Bool = False
     """Ask for the context window of one million tokens, where the model has it."""
-
-    def refuse(self, refusals: Refusals) -> None:
-        super().refuse(refusals)
-        if self.thinking == "budgeted":
-            self._check_budget(refusals)
-
-    def _check_budget(self, refusals: Refusals) -> None:
-        budget, cap = self.thinking_budget, self._cap()
-        if budget is None:
-            refusals.add("`thinking: budgeted` requires `thinkingBudget`", "thinking")
-        elif not _SMALLEST_BUDGET <= budget < cap:
-            refusals.add(
-                f"expected at least {_SMALLEST_BUDGET} and less than `maxTokens`, which is {cap}; found {budget}",
-                "thinkingBudget",
-            )
-
-    def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
-        return replace(
-            super().endpoint(environ),
-            max_tokens=self._cap(),
-            thinking=self.thinking,
-            thinking_budget=self.thinking_budget,
-        )
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         return replace(super().credentials(environ), enable_1m_context=self.enable_1m_context)
 
-    def _cap(self) -> int:
-        return self.max_tokens if self.max_tokens > 0 else 4096
+    @property
+    def cap(self) -> int:
+        return super().cap or 4096
 
 
 class ChatConnector(LlmConnector):

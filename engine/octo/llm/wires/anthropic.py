@@ -9,10 +9,10 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from typing import Final
 
 from octo.errors import BadRequest, ProviderError, Truncated
-from octo.llm import conversation, faults
+from octo.llm import conversation, faults, thinking
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -44,9 +44,6 @@ NAME: Final = "anthropic"
 
 MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"})
 
-EFFORTS: Final[tuple[str, ...]] = ("none", "low", "medium", "high", "xhigh", "max")
-"""How hard a model can be asked to think; some models know only some of these words."""
-
 _VERSION: Final = "2023-06-01"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
 _MAX_TOKENS: Final = 4096
@@ -67,7 +64,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     system = [] if conversation.is_blank(request.system) else [{"type": "text", "text": request.system}]
     if endpoint.caches(request):
         _mark_for_caching(system, tools, messages)
-    reasoning = _reasoning(request, endpoint, max_tokens, messages)
+    may_begin = not _open_turn_began_without_thinking(messages)
+    reasoning = thinking.settings(request, endpoint, max_tokens, may_begin=may_begin)
     body: dict[str, Json] = {"model": model, "max_tokens": max_tokens}
     if system:
         body["system"] = system
@@ -76,8 +74,7 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body |= _tool_choice(request)
     body["messages"] = messages
     body |= reasoning
-    thinks = reasoning.get("thinking", {}).get("type") in {"adaptive", "enabled"}
-    if request.temperature is not None and not thinks and takes_temperature(model):
+    if request.temperature is not None and not thinking.is_on(reasoning) and takes_temperature(model):
         body["temperature"] = request.temperature
     if endpoint.credentials.user:
         body["metadata"] = {"user_id": endpoint.credentials.user}
@@ -101,44 +98,8 @@ def _headers(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
     return tuple(headers.items())
 
 
-def _reasoning(request: ChatRequest, endpoint: Endpoint, max_tokens: int, messages: Sequence[Json]) -> dict[str, Json]:
-    """The settings of thinking; none where a tool is forced, which the vendor refuses together."""
-    effort = request.reasoning_effort
-    if effort and effort not in EFFORTS:
-        known = ", ".join(f"`{word}`" for word in EFFORTS)
-        raise BadRequest(f"expected one of {known} as `reasoningEffort`, found `{effort}`")
-    if effort == "none":
-        return {"thinking": {"type": "disabled"}}
-    if request.tools and (request.tool_choice == "any" or isinstance(request.tool_choice, NamedTool)):
-        return {}
-    if effort:
-        return {
-            "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": effort},
-        }
-    match endpoint.thinking:
-        case "off":
-            return {}
-        case "adaptive":
-            return {"thinking": {"type": "adaptive"}}
-        case "budgeted":
-            budget = endpoint.thinking_budget or 0
-            if max_tokens <= budget:
-                _log.warning("thinking is left out: its budget %d is not below maxTokens %d", budget, max_tokens)
-                return {}
-            if _open_turn_began_without_thinking(messages):
-                return {}
-            return {"thinking": {"type": "enabled", "budget_tokens": budget}}
-        case _ as unknown:
-            assert_never(unknown)
-
-
 def _open_turn_began_without_thinking(messages: Sequence[Json]) -> bool:
-    """Whether the model is in the middle of a turn that did not begin with thinking.
-
-    The vendor does not let it start with a budget half-way; that happens when a tool was forced before, or when
-    another model made the calls.
-    """
+    """Whether the model is in the middle of a turn that did not begin with thinking."""
     before = ""
     for message in reversed(messages):
         kind = message["content"][0]["type"]

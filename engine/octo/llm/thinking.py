@@ -1,0 +1,55 @@
+"""How Claude models are told to think: the same settings on every wire that leads to them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, assert_never
+
+from octo.errors import BadRequest
+from octo.llm.chat import ChatRequest, NamedTool
+from octo.llm.wire import Endpoint
+from octo.values import Json
+
+EFFORTS: Final[tuple[str, ...]] = ("none", "low", "medium", "high", "xhigh", "max")
+"""How hard a model can be asked to think; some models know only some of these words."""
+
+_log = logging.getLogger("octo.llm")
+
+
+def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *, may_begin: bool) -> dict[str, Json]:
+    """The settings of thinking; none where a tool is forced, which the vendor refuses together.
+
+    `may_begin` is false in the middle of a turn that did not begin with thinking: the vendor does not let it start
+    with a budget half-way. That happens when a tool was forced before, or when another model made the calls.
+    """
+    effort = request.reasoning_effort
+    if effort and effort not in EFFORTS:
+        known = ", ".join(f"`{word}`" for word in EFFORTS)
+        raise BadRequest(f"expected one of {known} as `reasoningEffort`, found `{effort}`")
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if request.tools and (request.tool_choice == "any" or isinstance(request.tool_choice, NamedTool)):
+        return {}
+    if effort:
+        return {
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {"effort": effort},
+        }
+    match endpoint.thinking:
+        case "off":
+            return {}
+        case "adaptive":
+            return {"thinking": {"type": "adaptive"}}
+        case "budgeted":
+            budget = endpoint.thinking_budget or 0
+            if max_tokens is not None and max_tokens <= budget:
+                _log.warning("thinking is left out: its budget %d is not below maxTokens %d", budget, max_tokens)
+                return {}
+            return {"thinking": {"type": "enabled", "budget_tokens": budget}} if may_begin else {}
+        case _ as unknown:
+            assert_never(unknown)
+
+
+def is_on(settings: dict[str, Json]) -> bool:
+    """Whether the model will think."""
+    return settings.get("thinking", {}).get("type") in {"adaptive", "enabled"}
