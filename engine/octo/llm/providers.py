@@ -105,7 +105,7 @@ PROVIDERS: Final = {
             base_url="",
             root=azure.openai_root,
             key_header="api-key",
-            media_types=chat_completions.MEDIA_TYPES,
+            media_types=responses.MEDIA_TYPES,
             claude="azure_foundry_claude",
         ),
         Provider(
