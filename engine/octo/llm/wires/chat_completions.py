@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Final, Literal
 
 from octo.errors import BadRequest, ProviderError, Truncated
-from octo.llm import conversation, faults, media
+from octo.llm import conversation, faults, media, schemas
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -49,6 +49,7 @@ MEDIA_TYPES: Final = IMAGE_TYPES | {"application/pdf"} | AUDIO_FORMATS.keys()
 
 MaxTokens = Literal["max_completion_tokens", "max_tokens"]
 
+_OUTPUT: Final = "structured_output"
 _LONGEST_ID: Final = 40
 _NINE: Final = re.compile("[a-zA-Z0-9]{9}")
 
@@ -97,7 +98,7 @@ class ChatCompletions:
         body: dict[str, Json] = {"model": request.model or endpoint.model, "messages": self._messages(request)}
         if not body["model"]:
             raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
-        body |= _tools(request)
+        body |= _tools(request) | _answer_form(request, body["model"])
         body |= self._settings(request, endpoint, body["model"])
         if credentials.user:
             body["user"] = credentials.user
@@ -241,6 +242,15 @@ def _tools(request: ChatRequest) -> dict[str, Json]:
             return {"tools": tools, "tool_choice": "none"}
         case NamedTool(name):
             return {"tools": tools, "tool_choice": {"type": "function", "function": {"name": name}}}
+
+
+def _answer_form(request: ChatRequest, model: str) -> dict[str, Json]:
+    """The schema that the answer has to follow; Claude models have it as a tool instead."""
+    schema = request.output_schema
+    if not isinstance(schema, dict) or not schema.get("properties") or "claude" in model.lower():
+        return {}
+    form = {"name": _OUTPUT, "schema": schemas.strict(schema), "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 # ---------------------------------------------------------------- answer

@@ -258,6 +258,34 @@ def test_a_cached_prompt_names_its_key_where_the_provider_has_keys():
     assert "prompt_cache_key" not in body(request)
 
 
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}, "required": ["a"]}
+
+
+def test_a_schema_of_the_answer_goes_out_in_its_strict_form():
+    assert body(ChatRequest((user("x"),), output_schema=SCHEMA))["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "structured_output",
+            "schema": {
+                "type": "object",
+                "properties": {"a": {"type": "string"}, "b": {"type": ["number", "null"]}},
+                "required": ["a", "b"],
+                "additionalProperties": False,
+            },
+            "strict": True,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "schema"),
+    [("qwen3", {"type": "object"}), ("qwen3", None), ("anthropic/Claude-x", SCHEMA)],
+    ids=["no properties", "no schema", "Claude"],
+)
+def test_the_form_of_the_answer_is_free(model: str, schema: Json):
+    assert "response_format" not in body(ChatRequest((user("x"),), model=model, output_schema=schema))
+
+
 # ---------------------------------------------------------------- conversation
 
 
