@@ -15,8 +15,8 @@ _WIDTH: Final = 100
 _RECOVERY: Final = "`handle-errors` or the flow's `error:` chain can recover from this"
 
 
-def show(session: Session, error: OctoError) -> None:
-    """Show the error that ends the command, after the warnings that were found beside it."""
+def show(session: Session, error: OctoError, what: str = STOPPED) -> None:
+    """Show an error, which ends the command if nothing else is said, after the warnings that were found beside it."""
     if session.debug:
         _traceback(session, error)
     found = error.problems if isinstance(error, ConfigError) else (_problem(error),)
@@ -33,7 +33,7 @@ def show(session: Session, error: OctoError) -> None:
             logs.write(session, "error", "config problem", told)
     text = "\n".join(map(str, faults)) if isinstance(error, ConfigError) else error.message
     first = faults[0]
-    _stopping_record(session, text, {**_position(first), "address": _address(error), "hint": first.hint})
+    _record(session, what, text, {**_position(first), "address": _address(error), "hint": first.hint})
 
 
 def warn(session: Session, problem: Problem) -> None:
@@ -65,7 +65,7 @@ def interrupted(session: Session) -> None:
     if session.for_people(session.err):
         session.tell("interrupted")
     else:
-        _stopping_record(session, "interrupted", {})
+        _record(session, STOPPED, "interrupted", {})
 
 
 def crash(session: Session, error: BaseException) -> None:
@@ -160,9 +160,9 @@ def _safe(session: Session, text: str) -> str:
 # ---------------------------------------------------------------- records
 
 
-def _stopping_record(session: Session, text: str, fields: dict[str, str | int | None]) -> None:
+def _record(session: Session, what: str, text: str, fields: dict[str, str | int | None]) -> None:
     given = {name: session.mask(str(value)) for name, value in fields.items() if value not in (None, "")}
-    record = logs.record("ERROR", STOPPED, {"error": session.mask(text), **given})
+    record = logs.record("ERROR", what, {"error": session.mask(text), **given})
     session.tell(record)
 
 

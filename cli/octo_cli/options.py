@@ -21,7 +21,7 @@ from typer._click.exceptions import UsageError as GrammarError
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from octo.errors import UsageError, did_you_mean, near
-from octo_cli import inputs
+from octo_cli import inputs, logs
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -85,6 +85,43 @@ def store(session: Session, directory: str | None, beside: Path) -> Store:
     if named is None:
         return Store(beside / ".octo")
     return Store(inputs.path(named)) if named not in ("", ":memory:") else Store()
+
+
+def address(option: str, text: str) -> str:
+    """An address to listen on. Raises UsageError when it is none."""
+    from octo.server import split_address
+
+    try:
+        split_address(text)
+    except ValueError:
+        hint = "for example `127.0.0.1:8080`, or `:8080` for all of the machine's addresses"
+        raise UsageError(f"`{option}`: expected `host:port`, found `{text}`", hint=hint) from None
+    return text
+
+
+class Choice:
+    """Chooses between an option, the environment variable that is its default, and the default of that."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def text(self, given: str | None, variable: str, default: str) -> str:
+        return given if given is not None else self._session.environ.get(variable) or default
+
+    def switch(self, given: bool | None, variable: str, default: bool) -> bool:
+        found = self._session.environ.get(variable, "").strip()
+        if given is None and found and found.lower() not in _TRUTH:
+            self._ignored(variable, found, "`true` or `false`")
+        return given if given is not None else _TRUTH.get(found.lower(), default)
+
+    def number(self, given: int | None, variable: str, default: int) -> int:
+        found = self._session.environ.get(variable, "").strip()
+        if given is None and found and not found.isdecimal():
+            self._ignored(variable, found, "a whole number")
+        return given if given is not None else int(found) if found.isdecimal() else default
+
+    def _ignored(self, variable: str, found: str, expected: str) -> None:
+        logs.write(self._session, "warn", f"`{variable}` is `{found}`, expected {expected}; it is ignored")
 
 
 class PlainHelp(click.Command):

@@ -1,13 +1,15 @@
-"""`--log` and `--events`: writing down what a run does while it does it."""
+"""`--log`, `--events` and `--traces`: writing down what runs do while they do it."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from octo.errors import UsageError
 from octo_cli import inputs, logs
@@ -15,6 +17,10 @@ from octo_cli.session import Session
 
 if TYPE_CHECKING:
     from octo.observe import Observer
+    from octo.runlog.recorder import Recorder
+
+_LAST_LINES: Final = 256 * 1024
+"""Bytes at the end of a log among which its last record begins."""
 
 
 @contextmanager
@@ -45,6 +51,71 @@ def recording(session: Session, *, log: str | None, events: str | None) -> Itera
                     logs.write(session, "warn", f"the run log `{name}` is not complete: {reason}")
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the run log of a program that serves is to hold."""
+
+    file: Path | None
+    """None for no run log."""
+    bodies: bool
+    vars: bool
+    limit: int
+    """Bytes of a body or of the variables; larger ones are left out."""
+    room: int
+    """Records that wait to be written; further ones are dropped."""
+
+
+@contextmanager
+def tracing(session: Session, trace: Trace) -> Iterator[Recorder | None]:
+    """The observer that appends to a run log beside the work, as long as it lasts.
+
+    A file that cannot be opened is told of, and nothing is recorded. Raises UsageError for one that is no run log.
+    """
+    if trace.file is None:
+        yield None
+        return
+    from octo.runlog.background import BackgroundWriter
+    from octo.runlog.recorder import Recorder
+
+    with ExitStack() as files:
+        try:
+            _keep_what_is_no_log("--log", trace.file)
+            trace.file.parent.mkdir(parents=True, exist_ok=True)
+            last = _last_number(trace.file)
+            stream = _stream(trace.file, os.O_APPEND, files)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            logs.write(session, "warn", f"nothing is recorded: cannot write `{trace.file}`: {reason}")
+            yield None
+            return
+        logs.write(session, "warn", f"`{trace.file}` records what messages hold; that is meant for development")
+        writer = BackgroundWriter(stream, room=trace.room)
+        try:
+            yield Recorder(
+                [writer],
+                mask=session.masked,
+                limit=trace.limit,
+                bodies=trace.bodies,
+                vars=trace.vars,
+                last=last,
+            )
+        finally:
+            writer.close()
+            if writer.error is not None:
+                reason = (writer.error.strerror or str(writer.error)).lower()
+                logs.write(session, "warn", f"the run log `{trace.file}` is not complete: {reason}")
+
+
+def _last_number(path: Path) -> int:
+    """The number of the last record of a log, from which one goes on to count."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST_LINES))
+        numbers = re.findall(rb'^\{"seq":(\d+),', file.read(), re.MULTILINE)
+    return max(map(int, numbers), default=0)
+
+
 def _opened(session: Session, option: str, name: str, files: ExitStack) -> TextIO:
     """A stream to write to: a file that only its owner can read, a pipe, or standard output."""
     if name == "-":
@@ -54,12 +125,17 @@ def _opened(session: Session, option: str, name: str, files: ExitStack) -> TextI
     path = inputs.path(name)
     try:
         _keep_what_is_no_log(option, path)
-        stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
-        files.callback(_close, stream)
-        if path.is_file() and sys.platform != "win32":
-            os.fchmod(stream.fileno(), 0o600)
+        return _stream(path, os.O_TRUNC, files)
     except OSError as error:
         raise UsageError(f"`{option}`: cannot write `{name}`: {(error.strerror or str(error)).lower()}") from error
+
+
+def _stream(path: Path, mode: int, files: ExitStack) -> TextIO:
+    """A file to write to that only its owner can read, or what else there is at a path."""
+    stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | mode, 0o600), "w", encoding="utf-8")
+    files.callback(_close, stream)
+    if path.is_file() and sys.platform != "win32":
+        os.fchmod(stream.fileno(), 0o600)
     return stream
 
 

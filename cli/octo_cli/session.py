@@ -25,6 +25,10 @@ class Session:
     debug: bool = False
     verbose: bool = False
 
+    def masked(self, text: str) -> str:
+        """The text without secrets, by what there is to hide at the moment."""
+        return self.mask(text)
+
     def tell(self, text: str) -> None:
         """Write lines to standard error. That nobody can read them is no reason to fail."""
         with suppress(OSError, ValueError):

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from octo import registry
 from octo.block import Block, SubFlow
-from octo.connector import Connector
+from octo.connector import Connector, Source
 from octo.fields import (
     AnyJson,
     Bool,
@@ -62,6 +62,11 @@ def connectors() -> list[type[Connector]]:
     return sorted(map(registry.connector, registry.offered("connectors")), key=lambda cls: cls.type)
 
 
+def sources() -> list[type[Source]]:
+    """The classes of all source types."""
+    return [source for connector in connectors() for source in connector.sources]
+
+
 def capabilities() -> dict[str, Json]:
     """The catalogue: every type of block and connector with its fields."""
     return {
@@ -89,7 +94,16 @@ def _connector(cls: type[Connector]) -> dict[str, Json]:
         "icon": _ICONS.get(cls.category, "plug"),
         "description": description(cls),
         "settings": [_field(cls, key) for key in cls.yaml_keys()],
-        "sources": [],
+        "sources": [_source(source) for source in cls.sources],
+    }
+
+
+def _source(cls: type[Source]) -> dict[str, Json]:
+    return {
+        "type": cls.type,
+        "label": label(cls.type),
+        "description": description(cls),
+        "settings": [_field(cls, key) for key in cls.yaml_keys()],
     }
 
 

@@ -17,7 +17,7 @@ class Dropped(Exception):
 class Message:
     """What travels through a flow. Blocks assign a whole new `body`; nobody edits a body in place."""
 
-    __slots__ = ("_body", "body_schema", "correlation_id", "event_id", "raw", "stopped", "vars")
+    __slots__ = ("_body", "body_schema", "correlation_id", "event_id", "raw", "stopped", "trace_id", "vars")
 
     def __init__(
         self,
@@ -27,12 +27,15 @@ class Message:
         event_id: str,
         correlation_id: str = "",
         raw: bool = False,
+        trace_id: str = "",
     ) -> None:
         self._body = body
         self.vars: dict[str, Json] = {} if vars is None else vars
         self.event_id = event_id
         """32 lowercase hex digits, stable for the life of the message."""
         self.correlation_id = correlation_id
+        self.trace_id = trace_id or event_id
+        """Id of the first message of all that led to this one."""
         self.raw = raw
         """The body is `{contentType, rawData}`, and a raw-aware sink writes `rawData` verbatim."""
         self.stopped = False
@@ -73,7 +76,14 @@ class Message:
         self.stopped = other.stopped
 
     def _copy(self, body: Json, event_id: str) -> Message:
-        copy = Message(body, dict(self.vars), event_id=event_id, correlation_id=self.correlation_id, raw=self.raw)
+        copy = Message(
+            body,
+            dict(self.vars),
+            event_id=event_id,
+            correlation_id=self.correlation_id,
+            raw=self.raw,
+            trace_id=self.trace_id,
+        )
         copy.body_schema = self.body_schema
         return copy
 

@@ -24,6 +24,14 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceEmitted(Event):
+    """A source made a message of its own accord. `address` is the name of the flow."""
+
+    type: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class FlowStarted(Event):
     """A flow received a message."""
 

@@ -41,7 +41,8 @@ number, of `true` and of `false` there can be a `${NAME}`, see
 """
 _CONNECTORS: Final = """\
 Every type of connector with its settings, which stand under `settings:`. Blocks refer to a connector by its `name`.
-Kinds of settings are written as in [blocks](blocks.md).
+Kinds of settings are written as in [blocks](blocks.md). Some connectors give *sources*, which flows take messages from, see
+[running](../running.md); their settings stand under `settings:` of the flow's `source`.
 """
 _FUNCTIONS: Final = """\
 What [expressions](../expressions.md) can call. `string.startsWith(prefix: string)` is called on a text, as
@@ -87,6 +88,8 @@ def connectors() -> str:
     parts = ["# Connectors", WRITTEN_BY, _CONNECTORS, _table(("connector", "is"), rows)]
     for cls in classes:
         parts += [f"## `{cls.type}`", catalogue.description(cls), *_settings(cls)]
+        for source in cls.sources:
+            parts += [f"### Source `{source.type}`", catalogue.description(source), *_settings(source)]
     return _page(parts)
 
 

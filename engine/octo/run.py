@@ -156,7 +156,7 @@ class Run:
 
     async def call(self, name: str, message: Message) -> Message:
         """Run another flow on a message of its own, as part of this invocation."""
-        flow = self.runtime.config.flow(name)
+        flow = self.runtime.callee(name)
         if flow is None:
             raise RunError(f'flow "{name}" is not registered')
         if len(self.trail) >= DEPTH_LIMIT:
@@ -254,8 +254,7 @@ class Run:
 
     def emit(self, event: Event) -> None:
         """Tell the observers of an event."""
-        for observer in self.runtime.listeners(type(event)):
-            observer.notify(event)
+        self.runtime.emit(event)
 
     def log(self, level: str, text: str, **fields: Json) -> None:
         """Write a line to the process log."""

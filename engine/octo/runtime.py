@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from octo import cel
 from octo.block import Takeover
 from octo.config.model import Config, Flow
-from octo.errors import ConnectorError, OctoError, UsageError, did_you_mean
+from octo.connector import Connector
+from octo.errors import ConnectorError, Location, OctoError, UsageError, did_you_mean
 from octo.message import Message
 from octo.observe import Event, LogLine, Observer
 from octo.pool import SIZE, Pool
@@ -42,6 +43,9 @@ class Runtime:
     Time, identity and randomness come from outside, so that a run can be replayed: `clock` gives nanoseconds since
     1970, `new_id` the ids of messages, `random` so many bytes. What it keeps goes to `store`; without one it is kept
     in memory and ends with the runtime. `outputs` takes the lines that logs write to `stdout` and `stderr`.
+
+    With `serving`, flows take messages from their sources as soon as `serve` is called. Without, every flow is called
+    by its name, and what only sources need is not opened.
     """
 
     def __init__(
@@ -49,22 +53,29 @@ class Runtime:
         config: Config,
         *,
         store: Store | None = None,
+        serving: bool = False,
+        services: Services | None = None,
         stage: Stage | None = None,
         observers: Sequence[Observer] = (),
         outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
         clock: Callable[[], int] = time.time_ns,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         new_id: Callable[[], str] = random_id,
         random: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self.config = config
         self.store = store or Store()
+        self.serving = serving
         self.stage = stage
         """The doubles of the call, if it has any."""
         self.outputs = outputs
         self.clock = clock
+        self.sleep = sleep
+        """Waits so many seconds of that clock."""
         self.new_id = new_id
         self.surroundings = cel.Surroundings(random, config.templates.render)
         """What functions of expressions reach beyond their arguments."""
+        self._services = services
         self._observers = tuple(observers)
         self._listeners: dict[type[Event], tuple[Observer, ...]] = {}
         self._live: dict[str, object] = {}
@@ -81,21 +92,30 @@ class Runtime:
         async with AsyncExitStack() as stack:
             if self._owns_store:
                 stack.callback(self.store.close)
+            sources = [flow.source for flow in self.config.flows if flow.source is not None]
+            listened_to = {source.instance for source in sources}
             for index, connector in enumerate(self.config.connectors):
-                try:
-                    opening = self.stage.opening(connector) if self.stage else connector
-                    live = await stack.enter_async_context(opening.open(self))
-                except OctoError as error:
-                    location = self.config.origin.locate(("connectors", index))
-                    raise ConnectorError(
-                        f'connector "{connector.instance}" ({connector.type}): {error.message}',
-                        hint=error.hint,
-                        location=error.location or location,
-                    ) from error
-                self._live[connector.instance] = live
+                if connector.instance in listened_to and not self.serving:
+                    self.log("info", f'connector "{connector.instance}" is not started, for flows have it as source')
+                    continue
+                await self._open(connector, stack, self.config.origin.locate(("connectors", index)))
+            for source in sources if self.serving else ():
+                if source.implied is not None and source.instance not in self._live:
+                    await self._open(source.implied, stack)
             self._stack = stack.pop_all()
         self._start_background()
         return self
+
+    async def _open(self, connector: Connector, stack: AsyncExitStack, location: Location | None = None) -> None:
+        try:
+            opening = self.stage.opening(connector) if self.stage else connector
+            self._live[connector.instance] = await stack.enter_async_context(opening.open(self))
+        except OctoError as error:
+            raise ConnectorError(
+                f'connector "{connector.instance}" ({connector.type}): {error.message}',
+                hint=error.hint,
+                location=error.location or location,
+            ) from error
 
     def _start_background(self) -> None:
         for flow in self.config.flows:
@@ -105,16 +125,47 @@ class Runtime:
                     self.spawn(work)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        self._closing.set()
         try:
             if error is not None:
                 self._broken = True
                 for task in self._tasks:
                     task.cancel()
-            while self._tasks:
-                await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._finish()
         finally:
             await self._stack.aclose()
+
+    async def _finish(self) -> None:
+        """Wait for what is done beside the flows; what would go on for ever is told to end."""
+        self._closing.set()
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def serve(
+        self, *, ready: Callable[[], object] = lambda: None, stopping: Callable[[], object] = lambda: None
+    ) -> None:
+        """Let flows take messages from their sources until cancelled; then finish what they have accepted.
+
+        `ready` is called as soon as all of them listen, `stopping` before they stop. Raises OctoError when a source
+        cannot go on. To be cancelled once more is to give up the work that is under way.
+        """
+        from octo.intake import Intake
+
+        async with AsyncExitStack() as started:
+            started.push_async_callback(self._finish)
+            intakes = [Intake(self, flow) for flow in self.config.flows if flow.source is not None]
+            for intake in intakes:
+                await started.enter_async_context(intake)
+            started.callback(stopping)
+            ready()
+            await self._while_listening([intake.listening for intake in intakes])
+
+    async def _while_listening(self, sources: Sequence[asyncio.Task[None]]) -> None:
+        done: set[asyncio.Task[None]] = set()
+        if sources:
+            done, _ = await asyncio.wait(sources, return_when=asyncio.FIRST_EXCEPTION)
+        for source in done:
+            source.result()
+        await asyncio.Event().wait()
 
     def message(
         self, body: Json = None, *, vars: dict[str, Json] | None = None, content_type: str | None = None
@@ -149,9 +200,16 @@ class Runtime:
             raise UsageError(f'flow "{name}" is not registered', hint=did_you_mean(name, names) or "declare it")
         return found
 
+    def callee(self, name: str) -> Flow | None:
+        """The flow of that name, if other flows may call it: not one that takes messages from a source."""
+        flow = self.config.flow(name)
+        return None if flow is not None and flow.source is not None and self.serving else flow
+
     @cached_property
     def services(self) -> Services:
-        """What the surroundings provide, made when a block first asks for it."""
+        """What the surroundings provide; without any, made when a block first asks for it."""
+        if self._services is not None:
+            return self._services
         from octo.services.standalone import standalone
 
         return standalone(self.store, clock=self.clock, mask=self.config.environment.mask)
@@ -194,8 +252,7 @@ class Runtime:
         """The pool of a flow, which all its messages share."""
         found = self._pools.get(flow)
         if found is None:
-            declared = self.config.flow(flow)
-            size = declared.pool if declared is not None else 0
+            size = next((declared.pool for declared in self.config.flows if declared.title == flow), 0)
             found = self._pools[flow] = Pool(size if size > 0 else SIZE)
         return found
 
@@ -212,7 +269,11 @@ class Runtime:
             self._listeners[kind] = found
         return found
 
+    def emit(self, event: Event) -> None:
+        """Tell the observers of an event."""
+        for observer in self.listeners(type(event)):
+            observer.notify(event)
+
     def log(self, level: str, text: str, **fields: Json) -> None:
         """Write a line to the process log, outside of any run."""
-        for observer in self.listeners(LogLine):
-            observer.notify(LogLine("", "", level, text, fields))
+        self.emit(LogLine("", "", level, text, fields))

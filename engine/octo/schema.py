@@ -20,7 +20,7 @@ from octo import catalogue
 from octo.block import RESERVED, Block
 from octo.catalogue import default, description, documentation, extra, given, required_keys
 from octo.config.model import Config, Processor
-from octo.connector import Connector
+from octo.connector import Connector, Source
 from octo.fields import (
     AnyJson,
     Bool,
@@ -210,6 +210,8 @@ class Definitions:
             return self._defined("block", self._block)
         if cls is Connector:
             return self._defined("connector", self._connector)
+        if cls is Source:
+            return self._defined("source", self._source)
         name = f"{cls.__module__.removeprefix('octo.')}.{cls.__name__}"
         reference = self._defined(name, lambda: self.mapping(cls))
         return {"anyOf": [reference, self.value(cls.shorthand)]} if cls.shorthand is not None else reference
@@ -340,7 +342,26 @@ class Definitions:
         }
 
     def _connector_of(self, cls: type[Connector]) -> Schema:
-        reference = self._defined(f"connector.{cls.type}", lambda: self.mapping(cls))
+        return self._settings_of(cls, f"connector.{cls.type}")
+
+    def _source(self) -> Schema:
+        classes = catalogue.sources()
+        return {
+            "description": description(Source),
+            "type": "object",
+            "properties": {
+                "connector": {"type": ["string", "null"], "description": "Name or type of the connector."},
+                "type": _one_of_types(classes),
+                "settings": {"type": ["object", "null"], "description": "Settings of the source, by its type."},
+            },
+            "patternProperties": _FREE,
+            "additionalProperties": False,
+            "required": ["type"],
+            "allOf": _if_type({cls.type: self._settings_of(cls, f"source.{cls.type}") for cls in classes}),
+        }
+
+    def _settings_of(self, cls: type[Connector] | type[Source], name: str) -> Schema:
+        reference = self._defined(name, lambda: self.mapping(cls))
         if required_keys(cls) or extra(cls):
             return {"properties": {"settings": reference}, "required": ["settings"]}
         return {"properties": {"settings": _nullable(reference)}}
@@ -373,7 +394,7 @@ def _somewhere(keys: Iterable[str], *, composite: bool) -> Schema:
     return {"anyOf": [*ways, {"required": ["ref"]}]}
 
 
-def _one_of_types(classes: Sequence[type[Block] | type[Connector]]) -> Schema:
+def _one_of_types(classes: Sequence[type[Block] | type[Connector] | type[Source]]) -> Schema:
     described = {cls.type: description(cls).partition("\n\n")[0] for cls in sorted(classes, key=lambda cls: cls.type)}
     return {
         "description": "What kind it is of; the settings depend on it.",

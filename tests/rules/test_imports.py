@@ -17,7 +17,9 @@ LAYERS = [
     [
         "run",
         "runtime",
+        "intake",
         "server",
+        "admin",
         "doubles",
         "invocation",
         "runlog",
@@ -30,7 +32,7 @@ LAYERS = [
         "pool",
     ],
     ["config"],
-    ["block", "connector", "fields", "message", "observe", "registry", "services"],
+    ["block", "connector", "fields", "message", "observe", "registry", "schedule", "services"],
     ["cel", "http", "llm", "sql", "store"],
     ["dotenv", "errors", "logline", "multipart", "process", "values"],
 ]

@@ -39,7 +39,7 @@ class FlowRef(Block, type="flow-ref", group="integration"):
         return message
 
     def _hand_over(self, copy: Message, run: Run) -> None:
-        if run.runtime.config.flow(self.flow) is None:
+        if run.runtime.callee(self.flow) is None:
             raise RunError(f'flow "{self.flow}" is not registered')
 
         async def work() -> None:
@@ -53,11 +53,16 @@ class FlowRef(Block, type="flow-ref", group="integration"):
         run.runtime.spawn(work())
 
     def check(self, config: Config) -> Iterator[Finding]:
-        if config.flow(self.flow) is None:
+        called = config.flow(self.flow)
+        if called is None:
             names = [flow.name for flow in config.flows if flow.name]
             hint = did_you_mean(self.flow, names)
             yield Finding(f'flow "{self.flow}" is not registered', ("flow",), hint, warning=True)
             return
+        if called.source is not None:
+            message = f"`octo run` does not let flow `{self.flow}` be called, for it has a source"
+            hint = "move its blocks into a flow without a source, and call that one from both"
+            yield Finding(message, ("flow",), hint, warning=True)
         cycle = self._cycle(config)
         if cycle:
             yield Finding(

@@ -18,7 +18,7 @@ from zlib import crc32
 from pydantic import ValidationInfo, model_validator
 
 from octo.block import Block
-from octo.config.resources import locate, read_text
+from octo.config.resources import locate
 from octo.errors import ConfigError, Location, OctoError, Problem, did_you_mean
 from octo.fields import LoadContext, Name, Refusals
 from octo.message import Dropped, Message
@@ -192,7 +192,7 @@ def _module(file: str, context: LoadContext) -> ModuleType:
     key = ("python", path)
     if key not in context.shared:
         try:
-            context.shared[key] = _imported(path, str(context.root / file), read_text(context.root, file))
+            context.shared[key] = _imported(path, str(context.root / file), context.read(file))
         except ConfigError as error:
             context.shared[key] = error
     found = context.shared[key]

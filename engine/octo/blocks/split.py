@@ -70,7 +70,11 @@ class Split(Takeover, type="split", group="control"):
             known = self.mode == "expression" or index == count - 1
             variables = message.vars | group | {"groupIndex": float(index), "groupSize": count if known else -1.0}
             single = Message(
-                clone(element), variables, event_id=run.runtime.new_id(), correlation_id=message.correlation_id
+                clone(element),
+                variables,
+                event_id=run.runtime.new_id(),
+                correlation_id=message.correlation_id,
+                trace_id=message.trace_id,
             )
             try:
                 await run.hand_on(single, rest)

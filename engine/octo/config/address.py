@@ -16,9 +16,9 @@ _SEGMENT = re.compile(r"([^\[\].,]+)(?:\[([^\[\].,]+)\])?")
 def place(config: Config) -> None:
     """Give every block of a config its address and its path."""
     for index, flow in enumerate(config.flows):
-        name = flow.name or f"flows[{index}]"
-        _place(flow.process, name, ("flows", index, "process"))
-        _place(flow.error or (), f"{name}[error]", ("flows", index, "error"))
+        flow.put_at(f"flows[{index}]")
+        _place(flow.process, flow.title, ("flows", index, "process"))
+        _place(flow.error or (), f"{flow.title}[error]", ("flows", index, "error"))
 
 
 def _place(chain: Chain, prefix: str, path: tuple[str | int, ...]) -> None:

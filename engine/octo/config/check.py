@@ -7,13 +7,23 @@ from collections.abc import Iterator
 from octo.block import Finding
 from octo.config.address import blocks
 from octo.config.model import Config
+from octo.connector import Source
 
 
 def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
     """Everything that is wrong with a config as a whole, each finding with the path of the block it is below."""
     for index, flow in enumerate(config.flows):
-        if not flow.name:
+        if flow.source is None and not flow.name:
             yield ("flows", index), Finding("a flow without a source requires a name", hint="add `name:`")
+        if flow.source is not None:
+            yield from ((("flows", index, "source"), finding) for finding in _check_source(flow.source, config))
     for _, block in blocks(config):
         for finding in block.check(config):
             yield block.place.path, finding
+
+
+def _check_source(source: Source, config: Config) -> Iterator[Finding]:
+    connector = source.implied or config.connector(source.instance)
+    if connector is not None and source.asked not in ("", source.instance, connector.type):
+        message = f'source connector "{source.asked}" is not configured, `{source.instance}` is used'
+        yield Finding(message, ("connector",), f"write `connector: {source.instance}`", warning=True)

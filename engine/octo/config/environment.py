@@ -229,6 +229,14 @@ def _env_files(
     return supplied, problems
 
 
+def files(documents: Sequence[Document], root: Path) -> Iterator[Path]:
+    """The env files that the documents name."""
+    for document in documents:
+        for resource in _list(document, "resources", "env"):
+            if isinstance(resource, str) and resource:
+                yield root / resource
+
+
 def _read_env_file(path: Path) -> dict[str, str]:
     try:
         data = resources.content(path)

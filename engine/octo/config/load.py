@@ -29,8 +29,9 @@ class _Context:
 
     natural = staticmethod(environment.natural)
 
-    def __init__(self, root: Path, data: Mapping[str, Json]) -> None:
+    def __init__(self, root: Path, data: Mapping[str, Json], read: set[Path]) -> None:
         self.root = root
+        self._read = read
         self.shared: dict[object, Any] = {}
         self._types: dict[object, type[Any] | OctoError] = {}
         self.templates = Templates(root)
@@ -65,23 +66,31 @@ class _Context:
         return found
 
     def read(self, resource: str) -> str:
+        self._read.add(self.root / resource)
         return resources.read_text(self.root, resource)
 
     def declare(self, template: str, alias: str | None) -> None:
+        self._read.add(self.root / template)
         self.templates.declare(template, alias)
 
 
 def load(
-    path: str | Path, *, environ: Mapping[str, str], cwd: Path | None = None, rewrite: Rewrite | None = None
+    path: str | Path,
+    *,
+    environ: Mapping[str, str],
+    cwd: Path | None = None,
+    rewrite: Rewrite | None = None,
+    read: set[Path] | None = None,
 ) -> Config:
     """Load and check one file, or every YAML file of one directory.
 
     `environ` is the environment of the run; nothing is read from the process. `cwd` is where `./.env` is looked
-    for. `rewrite` may change the merged data before anything is built from it. Raises ConfigError with every
-    problem found; warnings are on the config.
+    for. `rewrite` may change the merged data before anything is built from it. The files beside the config that it
+    reads, or looks for, are added to `read`, also when that ends in problems. Raises ConfigError with every problem
+    found; warnings are on the config.
     """
     path = Path(path)
-    return build(merge.read(path), path, environ=environ, cwd=cwd, rewrite=rewrite)
+    return build(merge.read(path), path, environ=environ, cwd=cwd, rewrite=rewrite, read=read)
 
 
 def build(
@@ -91,6 +100,7 @@ def build(
     environ: Mapping[str, str],
     cwd: Path | None = None,
     rewrite: Rewrite | None = None,
+    read: set[Path] | None = None,
 ) -> Config:
     """A config from the documents of its file or directory, which were read before; else as `load`."""
     root = path if path.is_dir() else path.parent
@@ -107,7 +117,9 @@ def build(
         merged = replace(merged, data=data)
         problems += found
 
-    context = _Context(root, merged.data)
+    beside = set() if read is None else read
+    beside.update(environment.files(documents, root))
+    context = _Context(root, merged.data, beside)
     describer = Describer(Config, merged, context)
     config: Config | None = None
     try:

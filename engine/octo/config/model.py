@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 from octo.block import Chain
 from octo.config.environment import Environment
 from octo.config.templates import Templates
-from octo.connector import Connector
+from octo.connector import Connector, Source
 from octo.errors import ConfigError, Location, OctoError, Problem
 from octo.fields import Bool, Int, LooseText, Model, Refusals, Text, refuse
 
@@ -105,13 +105,16 @@ class Processor(Model):
 class Flow(Model):
     """A named chain of blocks, with what happens when it fails."""
 
-    model_config = ConfigDict(json_schema_extra={"required": ["name"]})
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["name"]}, {"required": ["source"]}]})
 
     name: LooseText | None = None
-    """What `invoke`, `flow-ref` and addresses call it."""
+    """What `invoke`, `flow-ref` and addresses call it; required of a flow without a source."""
 
     description: LooseText | None = None
     """For readers, and for a model that is given the flow as a tool."""
+
+    source: Source | None = None
+    """Where its messages come from under `octo run`; a flow without one is called by its name."""
 
     process: Chain = ()
     """The blocks that run, in order."""
@@ -128,10 +131,17 @@ class Flow(Model):
     pool: Int = 0
     """Size of the task pool for fork branches and split elements; 0 or less means 8."""
 
+    place: ClassVar[str] = ""
+    """What addresses call it when it has no name."""
+
     @property
     def title(self) -> str:
-        """The flow's name, as error texts show it."""
-        return self.name or ""
+        """What error texts and addresses call the flow."""
+        return self.name or self.place
+
+    def put_at(self, place: str) -> None:
+        """Say where the flow stands."""
+        self.__dict__["place"] = place
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from octo.config.document import Path
 from octo.config.merge import Merged
 from octo.config.model import Processor
 from octo.config.parser import MAX_PROBLEMS
-from octo.connector import ENTRY_KEYS, Connector
+from octo.connector import ENTRY_KEYS, SOURCE_KEYS, Connector, Source, source_class
 from octo.errors import Location, OctoError, Problem, did_you_mean, near
 from octo.fields import LoadContext, Model
 from octo.values import Json, kind_of
@@ -65,6 +65,8 @@ class Level:
             return f"block `{self.model.type}`"
         if issubclass(self.model, Connector):
             return f"connector `{self.model.type}`"
+        if issubclass(self.model, Source):
+            return f"source `{self.model.type}`"
         if isinstance(self.step, int):
             return f"an entry of `{self.above}`"
         return f"`{self.step}`" if self.step else self.above
@@ -209,6 +211,8 @@ class Describer:
             return self.at(path[:-1], f"{owner.model.type} requires `{key}`", hint)
         if owner is not None and issubclass(owner.model, Connector):
             return self.at(path[:-1], f"connector of type `{owner.model.type}` requires `{key}`", hint)
+        if owner is not None and issubclass(owner.model, Source):
+            return self.at(path[:-1], f"source of type `{owner.model.type}` requires `{key}`", hint)
         return self.at(path[:-1], f"missing key `{key}`", hint)
 
     def _unknown(self, path: Path) -> Problem:
@@ -250,8 +254,9 @@ class Describer:
     def _children(self, owner: Level, *, depth: int, blocks: bool) -> Iterator[tuple[list[str], str]]:
         if issubclass(owner.model, Processor) and (block := self._resolve(Block, owner.node)):
             yield list(block.yaml_keys()), "under `settings:`"
-        if issubclass(owner.model, Connector):
-            yield list(ENTRY_KEYS), "one level up, beside `settings:`"
+        if issubclass(owner.model, Connector | Source):
+            keys = ENTRY_KEYS if issubclass(owner.model, Connector) else SOURCE_KEYS
+            yield list(keys), "one level up, beside `settings:`"
         for key, name in owner.model.yaml_keys().items():
             node = owner.node.get(
                 key,
@@ -297,7 +302,7 @@ class Describer:
         if not isinstance(node, dict):
             return None
         for candidate in _classes(annotation):
-            if issubclass(candidate, (Block, Connector)) and candidate in (Block, Connector):
+            if candidate in (Block, Connector, Source):
                 resolved = self._resolve(candidate, node)
                 return Level(resolved, node, step, above) if resolved else None
             if issubclass(candidate, Model):
@@ -305,6 +310,8 @@ class Describer:
         return None
 
     def _resolve(self, base: type[Model], node: Mapping[str, Json]) -> type[Model] | None:
+        if base is Source:
+            return source_class(node, self._context)
         type_name = node.get("type") or (self._context.processors.get(str(node.get("ref"))) or {}).get("type")
         if not isinstance(type_name, str):
             return None

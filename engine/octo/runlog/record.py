@@ -15,6 +15,7 @@ LIMIT: Final = 32768
 
 
 KINDS: Final = (
+    "source.emit",
     "flow.started",
     "flow.completed",
     "flow.dropped",
@@ -26,6 +27,7 @@ KINDS: Final = (
     "agent.tool_call",
     "agent.tool_result",
     "agent.guardrail",
+    "trace.dropped",
 )
 """What a record may be about."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
@@ -17,6 +17,7 @@ from octo.observe import (
     Event,
     FlowEnded,
     FlowStarted,
+    SourceEmitted,
     ToolCalled,
     ToolReturned,
     ToolStarted,
@@ -58,11 +59,15 @@ class Span:
 class Recorder:
     """Observer that makes a record of what happens and hands it to its sinks.
 
+    `blocks` limits the records of blocks to those with one of these addresses; `bodies` and `vars` say whether records
+    hold those of messages; `last` is the number of the last record in the same log.
+
     Where a record belongs is known by a context variable, so that branches and tool calls that run at the same time
     find their own places. The variable is this recorder's alone, for several may watch one runtime.
     """
 
     kinds: Sequence[type[Event]] = (
+        SourceEmitted,
         FlowStarted,
         FlowEnded,
         BlockEntered,
@@ -82,20 +87,31 @@ class Recorder:
         mask: Callable[[str], str] = str,
         clock: Callable[[], int] = time.time_ns,
         limit: int = LIMIT,
+        blocks: Container[str] | None = None,
+        bodies: bool = True,
+        vars: bool = True,
+        last: int = 0,
     ) -> None:
+        self.blocks = blocks
         self._sinks = tuple(sinks)
         self._mask = mask
         self._clock = clock
         self._limit = limit
-        self._seq = 0
+        self._bodies = bodies
+        self._vars = vars
+        self._seq = last
         self._here: ContextVar[Span | None] = ContextVar("octo.runlog.here", default=None)
 
     def notify(self, event: Event) -> None:
         match event:
+            case BlockEntered() | BlockLeft() if self.blocks is not None and event.address not in self.blocks:
+                pass
             case BlockEntered():
                 self._begin("block", event.address, event, "block.pre-invoke", event.message, block_type=event.type)
             case BlockLeft():
                 self._leave("block", event, "block.post-invoke", block_type=event.type)
+            case SourceEmitted():
+                self._note(event, "source.emit", flow=event.address, path="", attrs={"source": event.type})
             case FlowStarted():
                 self._begin("flow", event.address, event, "flow.started", event.message)
             case FlowEnded():
@@ -183,12 +199,12 @@ class Recorder:
             kind,
             name,
             parent,
-            parent.trace_id if parent else event.event_id,
+            parent.trace_id if parent else message.trace_id if message else event.event_id,
             message.correlation_id if message else parent.correlation_id if parent else "",
             event.address if kind == "flow" else parent.flow if parent else "",
         )
         self._here.set(span)
-        self._put(event, record, span, parent_id=parent.id if parent else 0, **parts, **_state(message))
+        self._put(event, record, span, parent_id=parent.id if parent else 0, **parts, **self._state(message))
         return span
 
     def _end(self, kind: Kind, name: str) -> Span | None:
@@ -212,7 +228,7 @@ class Recorder:
             error=error,
             dropped=event.outcome == "dropped",
             **parts,
-            **_state(event.message),
+            **self._state(event.message),
         )
 
     def _note(self, event: Event, kind: str, **parts: Any) -> None:
@@ -223,16 +239,19 @@ class Recorder:
     def _put(self, event: Event, kind: str, span: Span | None, **parts: Any) -> None:
         """Make a record and hand it on."""
         self._seq += 1
+        where: dict[str, Any] = {
+            "span_id": span.id if span else 0,
+            "flow": span.flow if span else "",
+            "path": "" if kind.startswith("flow.") else event.address,
+        }
         record = Record(
             seq=self._seq,
             kind=kind,
             trace_id=span.trace_id if span else event.event_id,
             event_id=event.event_id,
             correlation_id=span.correlation_id if span else "",
-            flow=span.flow if span else "",
-            path="" if kind.startswith("flow.") else event.address,
             at=instant(self._clock()),
-            **({"span_id": span.id if span else 0} | parts),
+            **(where | parts),
         )
         try:
             record = record.within(self._limit).masked(self._mask)
@@ -240,6 +259,13 @@ class Recorder:
             record = replace(record, body=None, vars={}, attrs={}, truncated=True).masked(self._mask)
         for sink in self._sinks:
             sink(record)
+
+    def _state(self, message: Message | None) -> dict[str, Json]:
+        """Body and variables of a message as they are now; nobody edits a body in place."""
+        if message is None:
+            return {}
+        variables = {name: value for name, value in message.vars.items() if not name.startswith(HIDDEN_PREFIX)}
+        return {"body": message.body if self._bodies else None, "vars": variables if self._vars else {}}
 
 
 class Writer:
@@ -257,14 +283,6 @@ class Writer:
             self._stream.flush()
         except OSError as error:
             self.error = error
-
-
-def _state(message: Message | None) -> dict[str, Json]:
-    """Body and variables of a message as they are now; nobody edits a body in place."""
-    if message is None:
-        return {}
-    variables = {name: value for name, value in message.vars.items() if not name.startswith(HIDDEN_PREFIX)}
-    return {"body": message.body, "vars": variables}
 
 
 def _known(parts: dict[str, Json]) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""All services within one process: entries in its store, volatile ones in its memory."""
+"""All services within one process: entries in its store, volatile ones in its memory, as queues and topics are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octo.errors import StoreError
 from octo.services.base import Conflict, Entries, Entry, Services
+from octo.services.local import LocalQueues, LocalTopics
 from octo.store import entries
 from octo.store.store import Store
 from octo.values import Json, clean_text, dumps, masked, parse
@@ -21,7 +22,11 @@ _LAST: Final = 2**63 - 1
 
 def standalone(store: Store, *, clock: Callable[[], int], mask: Callable[[str], str] = str) -> Services:
     """The services of a process that keeps things in a store; `mask` hides secrets from what is written to it."""
-    return Services(entries=TieredEntries(StoredEntries(store, clock, mask), VolatileEntries(clock)))
+    return Services(
+        entries=TieredEntries(StoredEntries(store, clock, mask), VolatileEntries(clock)),
+        queues=LocalQueues(),
+        topics=LocalTopics(),
+    )
 
 
 class TieredEntries:
