@@ -20,7 +20,7 @@ from octo.testing.results import Report, Result, SuiteResult
 from octo.testing.runner import Runner, Surroundings
 from octo.testing.trial import Trial, by_suite, shuffled, trials
 from octo.testing.watch import State, affected, changed, state
-from octo_cli import diagnostics, output, signals, startup
+from octo_cli import diagnostics, output, startup
 from octo_cli.session import Session
 
 PAUSE: Final = 0.3
@@ -48,14 +48,11 @@ class Asked:
         """The suites with their configs. Raises UsageError for a path that names none."""
         return pairs(self.paths, self.config)
 
-    def run(self, session: Session, around: Surroundings, of: Sequence[Pair] | None = None) -> int:
+    async def run(self, session: Session, around: Surroundings, of: Sequence[Pair] | None = None) -> int:
         """Run the cases of all suites, or of some; the exit status. Raises OctoError when nothing can be run."""
         found = trials(self.pairs() if of is None else of, containing=self.containing)
         if not found:
             raise UsageError(f"no case has a name that contains `{self.containing}`")
-        return signals.run(session, self._run(session, around, found))
-
-    async def _run(self, session: Session, around: Surroundings, found: list[Trial]) -> int:
         started = time.perf_counter()
         runner = Runner(around)
         told = Telling(session, found, verbose=self.verbose, silent=self.json)
@@ -136,19 +133,19 @@ class Telling:
         self._session.err.flush()
 
 
-def watching(session: Session, asked: Asked, around: Surroundings) -> int:
-    """Run all suites, and again those that a change of files concerns, until a signal comes."""
+async def watching(session: Session, asked: Asked, around: Surroundings) -> int:
+    """Run all suites, and again those that a change of files concerns, until it is cancelled."""
     extra = [path for path in (asked.env_file, around.cwd / ".env") if path is not None]
     seen = state(_pairs(asked), extra)
     due: list[Pair] | None = None
     while True:
         try:
-            if asked.run(session, around, due) == startup.INTERRUPTED:
+            if await asked.run(session, around, due) == startup.INTERRUPTED:
                 return startup.INTERRUPTED
         except (ConfigError, UsageError) as error:
             diagnostics.show(session, error)
         session.tell("watching for changes, Ctrl-C ends it")
-        due, seen = signals.run(session, _next(asked, extra, seen))
+        due, seen = await _next(asked, extra, seen)
 
 
 async def _next(asked: Asked, extra: Sequence[Path], seen: State) -> tuple[list[Pair], State]:
@@ -157,7 +154,7 @@ async def _next(asked: Asked, extra: Sequence[Path], seen: State) -> tuple[list[
         await asyncio.sleep(PAUSE)
         there = _pairs(asked)
         now = state(there, extra)
-        due = affected(there, changed(seen, now))
+        due = affected(there, changed(seen, now), extra)
         if due:
             return due, now
         seen = now

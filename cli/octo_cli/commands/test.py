@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from octo.errors import UsageError
-from octo_cli import inputs, output
+from octo_cli import inputs, output, signals
 from octo_cli.options import AsJson, Debug
 from octo_cli.session import Session
 
@@ -117,9 +117,7 @@ def command(
         verbose=verbose,
         json=json,
     )
-    if watch:
-        return watching(session, asked, around)
-    return asked.run(session, around)
+    return signals.run(session, watching(session, asked, around) if watch else asked.run(session, around))
 
 
 def _variables(path: Path | None) -> dict[str, str]:

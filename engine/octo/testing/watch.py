@@ -35,9 +35,11 @@ def changed(before: State, after: State) -> set[Path]:
     return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
 
 
-def affected(pairs: Sequence[Pair], paths: Iterable[Path]) -> list[Pair]:
-    """The pairs that a change of these files may concern."""
+def affected(pairs: Sequence[Pair], paths: Iterable[Path], extra: Iterable[Path] = ()) -> list[Pair]:
+    """The pairs that a change of these files may concern; the extra files concern all of them."""
     paths = list(paths)
+    if {path.absolute() for path in extra}.intersection(paths):
+        return list(pairs)
     return [pair for pair in pairs if any(_concerns(path, pair) for path in paths)]
 
 
@@ -45,11 +47,9 @@ def _concerns(path: Path, pair: Pair) -> bool:
     suite, config, root = pair.suite.absolute(), pair.config.absolute(), _root(pair.config).absolute()
     if path in (suite, config):
         return True
-    if not path.is_relative_to(root):
-        return not is_suite(path)  # an env file: it is everybody's
     if path.parent == root and path.suffix.lower() in _YAML:
         return config == root and not is_suite(path)
-    return True
+    return path.is_relative_to(root)
 
 
 def _root(config: Path) -> Path:

@@ -1,0 +1,287 @@
+"""octo_cli/commands/test.py, octo_cli/testing.py: `octo test` from arguments to reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONFIG = """\
+env: [ { name: CITY, default: Oslo } ]
+flows:
+  - name: bill
+    process: [ { type: set-payload, settings: { value: '{"total": body.qty * 2.0, "city": env.CITY}' } } ]
+"""
+SUITE = """\
+flow: bill
+cases:
+  - { name: two, input: { data: { qty: 1 } }, expect: { that: [ body.total == 2 ] } }
+  - { name: four, input: { data: { qty: 2 } }, expect: { that: [ body.total == TOTAL ] } }
+"""
+
+
+@pytest.fixture
+def test(octo: Any, tmp_path: Path) -> Any:
+    """Run `octo test` beside a config with a suite in which all is well; times are cut out of what is printed."""
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    write(tmp_path, SUITE.replace("TOTAL", "4"))
+
+    def call(*args: str, **more: Any) -> Any:
+        ran = octo("test", *args, **more)
+        return ran._replace(stdout=re.sub(r"\d+ms|/tmp/octo-test-\w+", "…", ran.stdout))
+
+    return call
+
+
+def write(folder: Path, suite: str) -> None:
+    (folder / "app_test.yaml").write_text(suite, encoding="utf-8")
+
+
+OK = "ok   app_test.yaml  (bill)  …\n\n2 passed, 0 failed, 0 errored, 0 skipped  (…)\n"
+
+
+@pytest.mark.parametrize(
+    "args", [(), (".",), ("app.yaml",), ("app_test.yaml", "--fail-fast"), ("--fail-fast", "app.yaml")]
+)
+def test_suites_are_found_and_run(test, args):
+    assert test(*args) == (OK, "", 0)
+
+
+def test_failures_are_shown_and_the_status_is_1(test, tmp_path):
+    write(tmp_path, SUITE.replace("TOTAL", "5"))
+
+    ran = test("app.yaml")
+
+    assert (ran.stderr, ran.status) == ("", 1)
+    assert ran.stdout == (
+        "FAIL app_test.yaml  (bill)  …\n"
+        "  --- FAIL: four (…)\n"
+        "        expect.that: body.total == 5 is false\n"
+        '          body: {"city":"Oslo","total":4}\n'
+        "          at app_test.yaml:4:66\n"
+        "        reproduce: octo invoke --store :memory: --config app.yaml --flow bill "
+        "--run-debug-config …/002-four.json --timeout 30s --envelope\n"
+        "\n"
+        "1 passed, 1 failed, 0 errored, 0 skipped  (…)\n"
+        "\n"
+        "the runs are in …\n"
+    )
+
+
+def test_a_case_that_cannot_run_makes_the_status_2(test, tmp_path):
+    write(tmp_path, SUITE.replace("TOTAL", "5") + "  - { name: lost, spies: { bill.none: {} } }\n")
+
+    assert test().status == 2
+
+
+def test_a_suite_that_is_wrong_ends_the_command_before_any_case_runs(test, tmp_path):
+    (tmp_path / "other_test.yaml").write_text("flow: bill\ncase: []\n", encoding="utf-8")
+
+    assert test(terminal="err") == (
+        "",
+        'error: other_test.yaml:2:1: parse suite: unknown field "case" in the suite\n'
+        "    2 | case: []\n"
+        "      | ^^^^\n"
+        "hint: did you mean `cases`?\n",
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (("none.yaml",), "`none.yaml` does not exist"),
+        (("--config", "none.yaml"), "`--config`: `none.yaml` does not exist"),
+        (("--env-file", "none.env"), "`--env-file`: cannot read `none.env`: no such file or directory"),
+        (("-k", "six"), "no case has a name that contains `six`"),
+        (("--junit", "no/where.xml"), "`--junit`: there is no directory `no`"),
+        (("--repeat", "0"), "`--repeat`: 0 is not in the range x>=1"),
+        (("--fast",), "`octo test` has no option `--fast`"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_is_refused(test, args, error):
+    ran = test(*args, terminal="err")
+
+    assert (ran.stdout, ran.stderr.splitlines()[0], ran.status) == ("", f"error: {error}", 2)
+
+
+def test_cases_are_chosen_and_named(test):
+    assert test("-k", "FOUR", "-v").stdout == (
+        "ok   app_test.yaml  (bill)  …\n  --- PASS: four (…)\n\n1 passed, 0 failed, 0 errored, 0 skipped  (…)\n"
+    )
+
+
+def test_an_env_file_holds_for_all_cases_and_counts_more_than_the_environment(test, tmp_path):
+    (tmp_path / "test.env").write_text("CITY=Bergen\n", encoding="utf-8")
+    write(tmp_path, SUITE.replace("body.total == TOTAL", "'body.city == \"Bergen\"'"))
+
+    assert test("--env-file", "test.env", environ={"CITY": "Moss"}).status == 0
+    assert test(environ={"CITY": "Moss"}).status == 1
+    assert test(environ={"CITY": "Bergen"}).status == 0
+
+
+def test_a_config_that_is_named_is_tested(test, tmp_path):
+    (tmp_path / "else.yaml").write_text(CONFIG.replace("2.0", "3.0"), encoding="utf-8")
+
+    assert test("app_test.yaml", "--config", "else.yaml").status == 1
+
+
+def test_reports_are_written_whether_cases_pass_or_not(test, tmp_path):
+    for total in ("4", "5"):
+        write(tmp_path, SUITE.replace("TOTAL", total))
+        test("--junit", "junit.xml", "--report-json", "report.json")
+
+        text = (tmp_path / "report.json").read_text(encoding="utf-8")
+        assert text.endswith("}\n")
+        assert json.loads(text)["totals"]["failed"] == (total == "5")
+        assert f'failures="{int(total == "5")}"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+
+
+def test_with_json_the_report_is_all_that_is_printed(octo, test):
+    ran = octo("test", "--json")
+
+    assert (ran.stderr, ran.status, ran.stdout.count("\n")) == ("", 0, 1)
+    assert [case["name"] for case in json.loads(ran.stdout)["suites"][0]["cases"]] == ["two", "four"]
+
+
+def test_failures_are_annotated_on_github(test, tmp_path):
+    write(tmp_path, SUITE.replace("TOTAL", "5"))
+
+    last = test(environ={"GITHUB_ACTIONS": "true"}).stdout.splitlines()[-1]
+
+    assert last.startswith("::error file=app_test.yaml,line=4,col=66,title=app_test.yaml › four::expect.that: ")
+    assert "::error" not in test().stdout
+
+
+def test_on_a_terminal_marks_have_colour_and_progress_is_told(test, tmp_path):
+    write(tmp_path, SUITE.replace("TOTAL", "5"))
+
+    ran = test(terminal="out err", environ={"NO_COLOR": ""})
+
+    assert "\x1b[31mFAIL\x1b[0m app_test.yaml" in ran.stdout
+    assert "1 of 2 cases" in ran.stderr
+    assert ran.stderr.endswith("\r\x1b[2K")
+    assert test().stderr == ""
+
+
+@pytest.mark.parametrize(
+    "args", [("--shuffle", "7"), ("--parallel", "1"), ("--parallel", "-3"), ("--repeat", "2"), ("--isolate",)]
+)
+def test_the_outcome_is_the_same_however_cases_are_run(test, tmp_path, args):
+    write(tmp_path, SUITE.replace("TOTAL", "5"))
+    times = re.compile(r"octo-test-\w+|, 2 runs")
+
+    plain, other = test(), test(*args, environ={"PATH": os.environ["PATH"]})
+
+    assert times.sub("", other.stdout) == times.sub("", plain.stdout)
+    assert other.status == plain.status == 1
+
+
+def test_flaky_cases_are_named(test, tmp_path):
+    (tmp_path / "flip.py").write_text(
+        "seen = []\ndef flip(body):\n    seen.append(1)\n    return len(seen) % 2\n", encoding="utf-8"
+    )
+    (tmp_path / "app.yaml").write_text(
+        "flows: [ { name: bill, process: [ { type: python, settings: { file: flip.py, function: flip } } ] } ]",
+        encoding="utf-8",
+    )
+    write(tmp_path, "flow: bill\ncases: [ { name: one, expect: { body: 1 } } ]")
+
+    ran = test("--repeat", "4")
+
+    assert (ran.status, "flaky: app_test.yaml › one: passed in 2 of 4 runs" in ran.stdout) == (1, True)
+
+
+# ---------------------------------------------------------------- as a process
+
+
+def start(folder: Path, *args: str, **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-u", "-m", "octo_cli", "test", *args],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        **more,
+    )
+
+
+SLOW = """\
+flows: [ { name: bill, process: [ { type: python, settings: { file: slow.py, function: FUNCTION } } ] } ]
+"""
+FUNCTIONS = """\
+import asyncio, pathlib
+async def hang(body):
+    pathlib.Path("running").touch()
+    await asyncio.sleep(60)
+async def deaf(body):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+"""
+
+
+def test_after_an_interruption_what_ran_is_reported(tmp_path):
+    (tmp_path / "slow.py").write_text(FUNCTIONS, encoding="utf-8")
+    (tmp_path / "app.yaml").write_text(SLOW.replace("FUNCTION", "hang"), encoding="utf-8")
+    write(
+        tmp_path,
+        "flow: bill\ncases:\n  - { name: quick, mocks: { bill.python: { default: { body: 1 } } } }\n"
+        "  - { name: slow }\n",
+    )
+    process = start(tmp_path, "--report-json", "report.json", "--parallel", "1")
+    for _ in range(500):
+        if (tmp_path / "running").exists():
+            break
+        time.sleep(0.02)
+
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+
+    statuses = [case["status"] for case in json.loads((tmp_path / "report.json").read_text())["suites"][0]["cases"]]
+    assert (process.returncode, statuses) == (130, ["passed", "not-run"])
+    assert "1 passed, 0 failed, 0 errored, 0 skipped, 1 not run" in out
+
+
+def test_a_case_that_cannot_be_cancelled_does_not_hold_the_command_up(tmp_path):
+    (tmp_path / "slow.py").write_text(FUNCTIONS, encoding="utf-8")
+    (tmp_path / "app.yaml").write_text(SLOW.replace("FUNCTION", "deaf"), encoding="utf-8")
+    write(tmp_path, "flow: bill\ncases: [ { name: slow, timeout: 10ms } ]\n")
+
+    process = start(tmp_path)
+    out, _ = process.communicate(timeout=30)
+
+    assert process.returncode == 2
+    assert "        the case had not ended 10 s after its time limit of 0.01 s, and was cancelled\n" in out
+
+
+@pytest.mark.parametrize("file", ["app.yaml", "app_test.yaml"])
+def test_suites_run_again_when_a_file_of_theirs_changes(tmp_path, file):
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    write(tmp_path, SUITE.replace("TOTAL", "4"))
+    (tmp_path / "b.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "b_test.yaml").write_text(SUITE.replace("TOTAL", "4"), encoding="utf-8")
+    process = start(tmp_path, "--watch", "app.yaml", "b.yaml")
+    assert process.stdout is not None
+    first = [process.stdout.readline() for _ in range(4)]
+
+    time.sleep(0.6)
+    path = tmp_path / file
+    path.write_text(path.read_text(encoding="utf-8").replace("2.0", "5.0").replace("== 4", "== 9"), encoding="utf-8")
+    second = [process.stdout.readline() for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+
+    assert [line[:19] for line in first[:2]] == ["ok   app_test.yaml ", "ok   b_test.yaml  ("]
+    assert [line[:12] for line in second] == ["FAIL app_tes", "  --- FAIL: "]
+    assert process.returncode == 130
