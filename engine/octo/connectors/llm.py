@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -12,7 +12,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_v
 from octo.connector import Connector
 from octo.errors import ConnectorError
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
-from octo.llm.credentials import Credentials, Headers, header_fault, shared_headers, url_fault
+from octo.llm.credentials import Credentials, Headers, Tokens, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider
 from octo.llm.thinking import EFFORTS
 from octo.llm.wire import Endpoint
@@ -102,13 +102,18 @@ class LlmConnector(Connector, category="llm"):
     def named(self, instance: str) -> None:
         super().named(instance)
         refusals = Refusals()
-        if type(self).model_fields["api_key"].is_required() and not self.api_key.strip():
+        if self.needs_key and not self.api_key.strip():
             refusals.add(
                 f'connector "{instance}" ({self.type}): apiKey is empty',
                 "apiKey",
                 hint="declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
             )
         refusals.raise_if_any()
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether a call without `apiKey` would be one of nobody."""
+        return type(self).model_fields["api_key"].is_required()
 
     @property
     def row(self) -> Provider:
@@ -121,8 +126,18 @@ class LlmConnector(Connector, category="llm"):
 
         environ = runtime.config.environ
         endpoint = self.endpoint(environ)
-        async with Transport(environ, instance=self.instance, mask=endpoint.credentials.mask) as transport:
-            yield HttpModel(endpoint, transport, self.instance)
+        async with self.tokens(runtime) as tokens:
+
+            def mask(text: str) -> str:
+                text = endpoint.credentials.mask(text)
+                return text if tokens is None else tokens.mask(text)
+
+            async with Transport(environ, instance=self.instance, mask=mask) as transport:
+                yield HttpModel(endpoint, transport, self.instance, tokens=tokens, clock=runtime.clock)
+
+    def tokens(self, runtime: Runtime) -> AbstractAsyncContextManager[Tokens | None]:
+        """Where access tokens come from, for a connector that calls with one in the place of a key."""
+        return nullcontext()
 
     def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
         """What calls are built from. Raises ConnectorError when the environment redirects them to no URL."""
@@ -216,8 +231,8 @@ class LlmAnthropic(ClaudeConnector, type="llm-anthropic"):
         return super().cap or 4096
 
 
-class ChatConnector(LlmConnector):
-    """What all providers that speak Chat Completions have in common."""
+class ReasoningConnector(LlmConnector):
+    """What all providers have in common that take the words of OpenAI for how hard a model is to think."""
 
     reasoning: Annotated[
         Literal["default", "none", "minimal", "low", "medium", "high"],
@@ -232,7 +247,7 @@ class ChatConnector(LlmConnector):
         return replace(super().endpoint(environ), reasoning="" if self.reasoning == "default" else self.reasoning)
 
 
-class LlmOpenRouter(ChatConnector, type="llm-openrouter"):
+class LlmOpenRouter(ReasoningConnector, type="llm-openrouter"):
     """Models of many vendors through OpenRouter."""
 
     provider = "openrouter"
@@ -262,7 +277,7 @@ class LlmOpenRouter(ChatConnector, type="llm-openrouter"):
         return replace(credentials, custom_headers=(*shown, *credentials.custom_headers))
 
 
-class LlmMistral(ChatConnector, type="llm-mistral"):
+class LlmMistral(ReasoningConnector, type="llm-mistral"):
     """Models of Mistral."""
 
     provider = "mistral"
@@ -271,7 +286,7 @@ class LlmMistral(ChatConnector, type="llm-mistral"):
     """Model id, passed on as it is; blocks and agents may name another one."""
 
 
-class LlmDeepSeek(ChatConnector, type="llm-deepseek"):
+class LlmDeepSeek(ReasoningConnector, type="llm-deepseek"):
     """Models of DeepSeek, which read text only."""
 
     provider = "deepseek"
@@ -280,7 +295,7 @@ class LlmDeepSeek(ChatConnector, type="llm-deepseek"):
     """Model id, passed on as it is; blocks and agents may name another one."""
 
 
-class LlmGroq(ChatConnector, type="llm-groq"):
+class LlmGroq(ReasoningConnector, type="llm-groq"):
     """Open models on Groq."""
 
     provider = "groq"
@@ -289,7 +304,7 @@ class LlmGroq(ChatConnector, type="llm-groq"):
     """Model id, passed on as it is; blocks and agents may name another one. There is no default."""
 
 
-class LlmTogether(ChatConnector, type="llm-together"):
+class LlmTogether(ReasoningConnector, type="llm-together"):
     """Open models on Together AI."""
 
     provider = "togetherai"
@@ -298,7 +313,7 @@ class LlmTogether(ChatConnector, type="llm-together"):
     """Model id, passed on as it is; blocks and agents may name another one. There is no default."""
 
 
-class LlmCustom(ChatConnector, type="llm-custom"):
+class LlmCustom(ReasoningConnector, type="llm-custom"):
     """Any server that speaks OpenAI's Chat Completions: llama.cpp, Ollama, vLLM, a gateway."""
 
     provider = "customai"
