@@ -9,7 +9,7 @@ from typing import Final
 from octo.llm import azure
 from octo.llm.credentials import Credentials
 from octo.llm.wire import Wire
-from octo.llm.wires import anthropic, chat_completions, responses
+from octo.llm.wires import anthropic, chat_completions, gemini, responses
 from octo.llm.wires.chat_completions import ChatCompletions
 from octo.llm.wires.responses import Responses
 
@@ -76,6 +76,15 @@ PROVIDERS: Final = {
             base_url_variable="ANTHROPIC_BASE_URL",
             key_header="x-api-key",
             media_types=anthropic.MEDIA_TYPES,
+        ),
+        Provider(
+            id="googleai",
+            connector="llm-gemini",
+            wire=gemini,
+            base_url="https://generativelanguage.googleapis.com/v1beta",
+            base_url_variable="GOOGLE_GEMINI_BASE_URL",
+            key_header="x-goog-api-key",
+            media_types=gemini.MEDIA_TYPES,
         ),
         Provider(
             id="openai",

@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote
 
 from octo.errors import BadRequest, ProviderError, Truncated
 from octo.llm import conversation, faults, thinking
@@ -34,7 +35,7 @@ from octo.llm.chat import (
     ToolStart,
     Usage,
 )
-from octo.llm.credentials import join_url
+from octo.llm.credentials import Credentials, Headers, join_url
 from octo.llm.facts import takes_temperature
 from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
 from octo.values import Json, clean_text
@@ -45,6 +46,7 @@ NAME: Final = "anthropic"
 MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"})
 
 _VERSION: Final = "2023-06-01"
+_VERTEX_VERSION: Final = "vertex-2023-10-16"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
 _MAX_TOKENS: Final = 4096
 _DEEPEST: Final = 200
@@ -56,7 +58,7 @@ _log = logging.getLogger("octo.llm")
 
 
 def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
-    """The call of `v1/messages`; whatever the conversation holds, the vendor finds it well-formed."""
+    """The call of the Messages API; whatever the conversation holds, the vendor finds it well-formed."""
     messages = _messages(request.messages)
     tools = _tools(request, messages)
     model = request.model or endpoint.model
@@ -66,7 +68,9 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         _mark_for_caching(system, tools, messages)
     may_begin = not _open_turn_began_without_thinking(messages)
     reasoning = thinking.settings(request, endpoint, max_tokens, may_begin=may_begin)
-    body: dict[str, Json] = {"model": model, "max_tokens": max_tokens}
+    on_vertex = endpoint.credentials.platform == "vertex"
+    body: dict[str, Json] = {"anthropic_version": _VERTEX_VERSION} if on_vertex else {"model": model}
+    body["max_tokens"] = max_tokens
     if system:
         body["system"] = system
     if tools:
@@ -80,7 +84,14 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body["metadata"] = {"user_id": endpoint.credentials.user}
     if stream:
         body["stream"] = True
-    return HttpCall(url(endpoint.credentials.base_url), _headers(endpoint), to_bytes(body), stream)
+    base_url = endpoint.credentials.base_url
+    address = vertex_url(base_url, model, stream=stream) if on_vertex else url(base_url)
+    return HttpCall(address, _headers(endpoint.credentials), to_bytes(body), stream)
+
+
+def vertex_url(base_url: str, model: str, *, stream: bool) -> str:
+    """The address of a model on Vertex AI; the base names the collection of models."""
+    return join_url(base_url, f"{quote(model, safe='@')}:{'streamRawPredict' if stream else 'rawPredict'}")
 
 
 def url(base_url: str) -> str:
@@ -88,8 +99,9 @@ def url(base_url: str) -> str:
     return join_url(re.sub(r"/+v1/*(?=\?|$)", "", base_url, count=1), "v1/messages")
 
 
-def _headers(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
-    credentials = endpoint.credentials
+def _headers(credentials: Credentials) -> Headers:
+    if credentials.platform == "vertex":
+        return credentials.headers({})
     headers = dict(credentials.headers({"anthropic-version": _VERSION}))
     if credentials.enable_1m_context:
         name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
