@@ -211,4 +211,8 @@ def missing_extra(package: str, extra: str) -> str | None:
     """The hint that tells how to install an optional package; None when it is there."""
     from importlib.util import find_spec
 
-    return None if find_spec(package) else f"install it: pip install 'octo-runner[{extra}]'"
+    try:
+        found = find_spec(package)
+    except ModuleNotFoundError:  # not even the package around it is there
+        found = None
+    return None if found else f"install it: pip install 'octo-runner[{extra}]'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, assert_never, runtime_checkable
 
 from pydantic import BeforeValidator
@@ -37,6 +37,14 @@ class KnowsEfforts(Protocol):
     """A connector whose API takes certain words only as `reasoningEffort`."""
 
     efforts: ClassVar[tuple[str, ...]]
+
+
+@runtime_checkable
+class KnowsPartOfSchemas(Protocol):
+    """A connector whose API knows a part of JSON Schema only."""
+
+    def weakened(self, schema: Json) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """What the schema of a tool says that the model is not told: where, and what became of it."""
 
 
 class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
@@ -106,6 +114,15 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
                     "use at most 64 letters, digits, `_` and `-`",
                     warning=True,
                 )
+            if isinstance(connector, KnowsPartOfSchemas):
+                for path, text in connector.weakened(tool.definition.input_schema):
+                    yield Finding(
+                        f'ai-agent tool `{tool.name}`: connector "{self.connector}" cannot tell the model all of its '
+                        f"schema: {text}",
+                        ("tools", index, "inputSchema", *path),
+                        "arguments are checked against the whole schema all the same" if tool.validate_input else None,
+                        warning=True,
+                    )
             reason = tool.checker.unusable
             if reason is not None:
                 yield Finding(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from octo.connector import Connector
-from octo.errors import ConnectorError
+from octo.errors import ConnectorError, missing_extra
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
-from octo.llm.credentials import Credentials, Headers, Tokens, header_fault, shared_headers, url_fault
+from octo.llm.credentials import Credentials, Headers, Platform, Tokens, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider
 from octo.llm.thinking import EFFORTS
 from octo.llm.wire import Endpoint
@@ -169,6 +169,57 @@ class LlmConnector(Connector, category="llm"):
         )
 
 
+class VertexConnector(LlmConnector):
+    """What the providers have in common whose models run on Google's Vertex AI, too."""
+
+    api_key: NamedText = ""
+    """API key; write `${NAME}` and declare the variable under `env`. With `platform: vertex` it may be missing."""
+
+    platform: Annotated[Platform, one_of("standard", "vertex")] = "standard"
+    """Where the models run: at the provider itself (`standard`), or on Google's Vertex AI (`vertex`).
+
+    On Vertex AI calls without `apiKey` are those of the Google account of this machine, or of the key file that
+    `GOOGLE_APPLICATION_CREDENTIALS` names. `baseURL` is then required.
+    """
+
+    publisher: ClassVar[str]
+    """The last but one part of the address of the models on Vertex AI."""
+
+    @property
+    def needs_key(self) -> bool:
+        return self.platform == "standard"
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        if self.platform == "standard":
+            return
+        if not self.base_url:
+            refusals.add(
+                "`platform: vertex` requires `baseURL`",
+                "platform",
+                hint="`https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/"
+                f"{self.publisher}/models`",
+            )
+        if not self.api_key.strip() and (hint := missing_extra("google.auth", "vertex")):
+            refusals.add("`platform: vertex` without `apiKey` needs the package `google-auth`", "platform", hint=hint)
+
+    def tokens(self, runtime: Runtime) -> AbstractAsyncContextManager[Tokens | None]:
+        from octo.llm.google import AccountTokens
+
+        return nullcontext(AccountTokens(runtime.config.environ) if self._calls_as_account else None)
+
+    @property
+    def _calls_as_account(self) -> bool:
+        return self.platform == "vertex" and not self.api_key.strip()
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        credentials = super().credentials(environ)
+        if self.platform == "standard":
+            return credentials
+        origin = "the Google account of this machine" if self._calls_as_account else credentials.key_origin
+        return replace(credentials, platform=self.platform, key_header="authorization", key_origin=origin)
+
+
 class ClaudeConnector(LlmConnector):
     """What all providers of Claude models have in common."""
 
@@ -205,10 +256,11 @@ class ClaudeConnector(LlmConnector):
         return self.max_tokens if self.max_tokens > 0 else None
 
 
-class LlmAnthropic(ClaudeConnector, type="llm-anthropic"):
+class LlmAnthropic(VertexConnector, ClaudeConnector, type="llm-anthropic"):
     """Claude models through Anthropic's Messages API, or any server that speaks it."""
 
     provider = "anthropic"
+    publisher = "anthropic"
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
 
     model: Text = "claude-sonnet-4-6"
@@ -221,7 +273,7 @@ class LlmAnthropic(ClaudeConnector, type="llm-anthropic"):
     """Address of the API, with or without `/v1`. Without it `ANTHROPIC_BASE_URL` counts, then Anthropic's own."""
 
     enable_1m_context: Bool = False
-    """Ask for the context window of one million tokens, where the model has it."""
+    """Ask for the context window of one million tokens, where the model has it. Not on Vertex AI."""
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         return replace(super().credentials(environ), enable_1m_context=self.enable_1m_context)

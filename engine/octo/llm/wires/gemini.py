@@ -111,7 +111,7 @@ def _thinking(effort: str, endpoint: Endpoint, model: str) -> dict[str, Json]:
     match endpoint.thinking:
         case "off":
             return {}
-        case "dynamic" | "adaptive":
+        case "adaptive":
             return {"thinkingBudget": _DYNAMIC, "includeThoughts": True}
         case "budgeted":
             return {"thinkingBudget": endpoint.thinking_budget or _DYNAMIC, "includeThoughts": True}
