@@ -12,7 +12,7 @@ from typing import Final
 
 from octo.errors import BadRequest
 from octo.llm.chat import ChatMessage, Part, Text, ToolCall, ToolResult
-from octo.values import Json
+from octo.values import Json, clean_text
 
 INTERRUPTED: Final = "interrupted, outcome unknown"
 """What the model reads where the result of a call was lost."""
@@ -159,6 +159,16 @@ def arguments(text: str) -> dict[str, Json] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and _nests_at_most(_DEEPEST, value) else None
+
+
+def canonical(arguments: str) -> str:
+    """Argument text that is JSON in its compact form, so that a streamed call equals an unstreamed one."""
+    if is_blank(arguments):
+        return "{}"
+    try:
+        return clean_text(json.dumps(_strict.decode(arguments), ensure_ascii=False, separators=(",", ":")))
+    except (ValueError, RecursionError):
+        return clean_text(arguments)
 
 
 def _nests_at_most(depth: int, value: Json) -> bool:

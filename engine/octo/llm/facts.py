@@ -57,3 +57,19 @@ _WITHOUT_REASONING: Final = re.compile(r"(chat)?gpt-[34](?!\d)|gpt-5(\.\d+)?-cha
 def reasons(model: str) -> bool:
     """Whether a model on the Responses API thinks before it answers; an unknown one counts as a new one, which does."""
     return _WITHOUT_REASONING.match(model.lower()) is None
+
+
+_OF_A_PLACE: Final = re.compile(r"^(arn:[^/]*/)?((us|eu|apac|au|ca|jp|sa|us-gov|global)\.)?")
+"""What stands before the name of a model on Bedrock: the head of its ARN, the part of the world that serves it."""
+_CLAUDE_WITHOUT_CACHE: Final = re.compile(r"anthropic\.claude-(v\d|instant|3-(haiku|sonnet|opus)|3-5-sonnet-20240620)")
+_NOVA_WITHOUT_TEXT: Final = re.compile(r"amazon\.nova-(canvas|reel|sonic|\d-sonic)")
+
+
+def cache_places(model: str) -> frozenset[str]:
+    """After which parts of a request a model on Bedrock takes a cache point."""
+    name = _OF_A_PLACE.sub("", model.lower())
+    if name.startswith("anthropic.claude-") and not _CLAUDE_WITHOUT_CACHE.match(name):
+        return frozenset({"system", "tools", "messages"})
+    if name.startswith("amazon.nova-") and not _NOVA_WITHOUT_TEXT.match(name):
+        return frozenset({"system", "messages"})
+    return frozenset()

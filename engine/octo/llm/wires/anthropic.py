@@ -49,7 +49,6 @@ _VERSION: Final = "2023-06-01"
 _VERTEX_VERSION: Final = "vertex-2023-10-16"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
 _MAX_TOKENS: Final = 4096
-_DEEPEST: Final = 200
 _EPHEMERAL: Final = {"cache_control": {"type": "ephemeral"}}
 
 _log = logging.getLogger("octo.llm")
@@ -203,7 +202,8 @@ def _assistant_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:
         if isinstance(part, Text):
             yield {"type": "text", "text": part.text}
         elif isinstance(part, ToolCall):
-            yield {"type": "tool_use", "id": part.id, "name": part.name, "input": _object(part.arguments)}
+            input = conversation.arguments(part.arguments) or {}
+            yield {"type": "tool_use", "id": part.id, "name": part.name, "input": input}
 
 
 def _user_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:
@@ -225,27 +225,6 @@ def _file_block(file: File) -> dict[str, Json]:
         return {"type": "image", "source": source}
     title = {} if conversation.is_blank(file.name) else {"title": file.name}
     return {"type": "document", "source": source, **title}
-
-
-def _object(arguments: str) -> dict[str, Json]:
-    """The arguments of a call, which the vendor wants as an object; text that is none counts as empty."""
-    try:
-        value = _strict.decode(arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) and _nests_at_most(_DEEPEST, value) else {}
-
-
-def _nests_at_most(depth: int, value: Json) -> bool:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return depth > 0 and all(_nests_at_most(depth - 1, item) for item in items)
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"`{name}` is not JSON")
-
-
-_strict: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 # ---------------------------------------------------------------- answer
@@ -297,7 +276,7 @@ class _Block:
                 return Reasoning(clean_text(self.text), {"wire": NAME, **self.replay})
 
     def call(self) -> ToolCall:
-        return ToolCall(self.id, self.name, _canonical(self.text))
+        return ToolCall(self.id, self.name, conversation.canonical(self.text))
 
 
 class Decoder:
@@ -446,17 +425,6 @@ def _usage(known: dict[str, int]) -> Usage | None:
         return None
     read = [known[name] for name in ("input_tokens", "cached_tokens", "cache_write_tokens") if name in known]
     return Usage(**known, prompt_tokens=sum(read) if read else None)
-
-
-def _canonical(arguments: str) -> str:
-    """Argument text that is JSON in its compact form, so that a streamed call equals an unstreamed one."""
-    if conversation.is_blank(arguments):
-        return "{}"
-    try:
-        value = _strict.decode(arguments)
-        return clean_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    except (ValueError, RecursionError):
-        return clean_text(arguments)
 
 
 def _index(event: dict[str, Json]) -> int:
