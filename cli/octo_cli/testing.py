@@ -62,7 +62,13 @@ class Asked:
             runner.workspace.clear()
             suites = [SuiteResult(pair, told.results_of(cases)) for pair, cases in by_suite(found)]
             wall = time.perf_counter() - started
-            report = Report(suites, wall, runner.workspace.directory, interrupted=not finished)
+            report = Report(
+                suites,
+                wall,
+                runner.workspace.directory,
+                interrupted=not finished,
+                coverage=[runner.coverage[path] for path in sorted(runner.coverage)],
+            )
         except BaseException:
             runner.workspace.remove()
             raise

@@ -213,6 +213,8 @@ class Stage:
         """What each spy saw, by its address, in the order in which the block was left."""
         self.problems: list[Problem] = []
         """What was wrong with the doubles themselves: replies that were asked for and are not written."""
+        self.reached: set[Path] = set()
+        """The places of the blocks that were run."""
         self._models = models
         self._report = report
         self._breakpoint = breakpoint
@@ -235,6 +237,7 @@ class Stage:
     async def execute(self, block: Block, message: Message, run: Run) -> Message:
         """Run a block under the eyes of its spies; halt after it if the breakpoint stands there."""
         path = block.place.path
+        self.reached.add(path)
         after = await (self._spied(block, message, run) if path in self._spies else self._halting(block, message, run))
         if path == self._breakpoint:
             if self.snapshot is None:

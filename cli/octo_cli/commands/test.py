@@ -58,6 +58,12 @@ def command(
         bool,
         typer.Option("--isolate/--no-isolate", show_default=False, help="A process for each case; default off"),
     ] = False,
+    coverage: Annotated[
+        bool,
+        typer.Option(
+            "--coverage/--no-coverage", show_default=False, help="Tell what of the config is reached; default off"
+        ),
+    ] = False,
     fail_fast: Annotated[
         bool,
         typer.Option(
@@ -103,6 +109,7 @@ def command(
         parallel=parallel if parallel > 0 else os.cpu_count() or 1,
         repeat=repeat,
         fail_fast=fail_fast,
+        coverage=coverage,
         command=(sys.executable, "-m", "octo_cli") if isolate else (),
         level="" if verbose else "error",
     )

@@ -9,12 +9,21 @@ from xml.sax.saxutils import escape, quoteattr
 
 import octo
 from octo.logline import printable
+from octo.testing.coverage import Coverage
 from octo.testing.results import Report, Result, SuiteResult
 from octo.values import Json, Ordered
 
 Look: TypeAlias = Literal["", "good", "bad", "faint"]
 
 _MARKS: Final = {"passed": "PASS", "failed": "FAIL", "errored": "ERROR", "skipped": "SKIP", "not-run": "NOT RUN"}
+_PLURALS: Final = {
+    "flow": "flows",
+    "block": "blocks",
+    "branch": "branches",
+    "tool": "tools",
+    "error path": "error paths",
+    "default path": "default paths",
+}
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MESSAGE: Final = 160
 
@@ -82,9 +91,20 @@ def total_lines(report: Report) -> Iterator[Line]:
     if flaky:
         yield Line("")
         yield from (Line(f"flaky: {printable(result.trial.title)}: {_flaky(result)}") for result in flaky)
+    if report.coverage:
+        yield Line("")
+        for coverage in report.coverage:
+            yield from _coverage_lines(coverage)
     if report.directory is not None:
         yield Line("")
         yield Line(f"the runs are in {report.directory}")
+
+
+def _coverage_lines(coverage: Coverage) -> Iterator[Line]:
+    shown = [f"{reached} of {total} {_PLURALS[kind]}" for kind, (reached, total) in coverage.counts().items()]
+    yield Line(f"coverage of {printable(str(coverage.path))}: {', '.join(shown) or 'nothing to reach'}")
+    for part in coverage.missing():
+        yield Line(f"  not reached: {part.kind} {printable(part.address)}  at {part.location}")
 
 
 def _flaky(result: Result) -> str:
@@ -220,7 +240,18 @@ def as_json(report: Report) -> Ordered:
         elapsedMs=_whole_ms(report.seconds),
     )
     parts["suites"] = [_suite(suite) for suite in report.suites]
+    if report.coverage:
+        parts["coverage"] = [_coverage(coverage) for coverage in report.coverage]
     return parts
+
+
+def _coverage(coverage: Coverage) -> Ordered:
+    counts = coverage.counts().items()
+    return Ordered(
+        config=str(coverage.path),
+        reached=Ordered((kind, Ordered(reached=reached, total=total)) for kind, (reached, total) in counts),
+        missing=[Ordered(kind=part.kind, address=part.address, at=str(part.location)) for part in coverage.missing()],
+    )
 
 
 def _suite(suite: SuiteResult) -> Ordered:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from octo.testing.coverage import Coverage
 from octo.testing.expect import Failure
 from octo.testing.pairing import Pair
 from octo.testing.trial import Trial
@@ -82,6 +83,8 @@ class Report:
     directory: Path | None = None
     """Where the files of what fell short are."""
     interrupted: bool = False
+    coverage: Sequence[Coverage] = ()
+    """What was reached of each config, if that was asked."""
     counts: Counter[Status] = field(init=False)
 
     def __post_init__(self) -> None:

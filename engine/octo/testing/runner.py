@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,16 +18,18 @@ from octo import invocation, logline, process
 from octo.config import address, load, merge
 from octo.config.document import Document
 from octo.config.model import Config
+from octo.doubles import Stage
 from octo.errors import ConfigError, OctoError, Problem, UsageError, did_you_mean
 from octo.observe import Event, LogLine, Observer
 from octo.runlog.record import Record
 from octo.runlog.recorder import Recorder
 from octo.runtime import Runtime
+from octo.testing.coverage import Coverage
 from octo.testing.expect import Evidence, judge
 from octo.testing.results import Result
 from octo.testing.trial import Trial
 from octo.testing.workspace import Files, Workspace
-from octo.values import clone, dumps, masked, parse
+from octo.values import Json, clone, dumps, masked, parse
 
 GRACE: Final = 10.0
 """Seconds that a case may go on after its time limit before it is cancelled."""
@@ -52,6 +54,8 @@ class Surroundings:
     """Start no more cases once one has fallen short."""
     command: Sequence[str] = ()
     """The command `octo`, when each case is to run in a process of its own."""
+    coverage: bool = False
+    """Take note of the blocks that cases reach."""
     level: str = "error"
     """What flows log, as `LOG_LEVEL` says it; empty for what the environment says."""
     grace: float = GRACE
@@ -79,6 +83,8 @@ class Runner:
         self.workspace = Workspace(around.variables)
         self.abandoned: list[asyncio.Task[None]] = []
         """What went on although it was cancelled."""
+        self.coverage: dict[Path, Coverage] = {}
+        """By the paths of configs."""
         self._around = around
         self._clock = clock
         self._documents: dict[Path, tuple[Document, ...]] = {}
@@ -190,26 +196,49 @@ class Runner:
         stage = trial.doubles.on(config)
         if self._around.command:
             envelope, records = await self._in_a_process(trial, attempt, environ)
+            if self._around.coverage:
+                for record in records:
+                    self._covered(trial, environ, config).reach_address(record.path)
         else:
-            heard = _Lines(attempt.lines, environ.get("LOG_LEVEL", ""), self._clock)
-            _here.set(heard)
-            records = []
-            observers: list[Observer] = [heard]
-            if trial.case.needs_records:
-                observers.append(Recorder([records.append], mask=attempt.mask))
-            runtime = Runtime(
-                config,
-                stage=stage,
-                observers=observers,
-                outputs={"stdout": lambda line: None, "stderr": attempt.lines.append},
-                clock=self._clock,
-            )
-            given = trial.input
-            outcome = await invocation.invoke(
-                runtime, trial.suite.flow, given.data, vars=clone(given.vars), limit=trial.limit
-            )
-            envelope = parse(dumps(masked(invocation.envelope(outcome, stage), attempt.mask)))
+            stage = stage or Stage({}, (), "", None)
+            try:
+                envelope, records = await self._in_this_process(trial, attempt, config, stage)
+            finally:
+                if self._around.coverage:
+                    self._covered(trial, environ, config).reached |= stage.reached
         attempt.evidence = Evidence(envelope, records, addresses)
+
+    async def _in_this_process(
+        self, trial: Trial, attempt: Attempt, config: Config, stage: Stage
+    ) -> tuple[Json, list[Record]]:
+        """Envelope and run log of the call in a runtime of its own."""
+        heard = _Lines(attempt.lines, config.environ.get("LOG_LEVEL", ""), self._clock)
+        _here.set(heard)
+        records: list[Record] = []
+        observers: list[Observer] = [heard]
+        if trial.case.needs_records:
+            observers.append(Recorder([records.append], mask=attempt.mask))
+        runtime = Runtime(
+            config,
+            stage=stage,
+            observers=observers,
+            outputs={"stdout": lambda line: None, "stderr": attempt.lines.append},
+            clock=self._clock,
+        )
+        given = trial.input
+        outcome = await invocation.invoke(
+            runtime, trial.suite.flow, given.data, vars=clone(given.vars), limit=trial.limit
+        )
+        return parse(dumps(masked(invocation.envelope(outcome, stage), attempt.mask))), records
+
+    def _covered(self, trial: Trial, environ: Mapping[str, str], config: Config) -> Coverage:
+        """What is known of the config of a case, in which no block is mocked if it loads so."""
+        path = trial.pair.config
+        if path not in self.coverage:
+            with suppress(ConfigError):
+                config = load.build(self._documents[path], path, environ=environ, cwd=self._around.cwd)
+            self.coverage[path] = Coverage(path, config)
+        return self.coverage[path]
 
     def _config(self, trial: Trial, environ: Mapping[str, str]) -> Config:
         """The config that a case calls: built once for each environment and set of mocked addresses."""
@@ -225,11 +254,12 @@ class Runner:
 
     async def _in_a_process(
         self, trial: Trial, attempt: Attempt, environ: Mapping[str, str]
-    ) -> tuple[Any, list[Record]]:
+    ) -> tuple[Json, list[Record]]:
         """Envelope and run log of the call by a process of its own."""
         files = self.workspace.put(trial)
         arguments = [*trial.arguments(files.debug_config), "--envelope-out", str(files.envelope)]
-        if trial.case.needs_records:
+        logs = trial.case.needs_records or self._around.coverage
+        if logs:
             arguments += ["--log", str(files.log)]
         try:
             words = [*self._around.command, *arguments]
@@ -241,7 +271,7 @@ class Runner:
             if not files.envelope.exists():
                 raise _error_of_process(trial, files, text, child.code)
             records = []
-            if trial.case.needs_records:
+            if logs:
                 records = [Record.parse(line) for line in files.log.read_text(encoding="utf-8").splitlines()]
             return parse(files.envelope.read_bytes()), records
         finally:

@@ -1,0 +1,98 @@
+"""Which blocks, branches, tools, error and default paths of a config the cases reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from octo.block import Block, Branch, Chain
+from octo.config.document import Path as Keys
+from octo.config.model import Config
+from octo.errors import Location
+
+Kind: TypeAlias = Literal["flow", "block", "branch", "tool", "error path", "default path"]
+
+KINDS: Final[tuple[Kind, ...]] = ("flow", "block", "branch", "tool", "error path", "default path")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something that a message may reach: a block, or a chain with at least one block."""
+
+    kind: Kind
+    address: str
+    keys: Keys
+    """Of the block; of a chain those of its first block."""
+    location: Location
+
+
+@dataclass
+class Coverage:
+    """What the cases that call one config have reached."""
+
+    path: Path
+    """Of the config."""
+    config: Config
+    reached: set[Keys] = field(default_factory=set)
+    """The blocks that were run, by their places; one that is mocked counts."""
+
+    def reach_address(self, address: str) -> None:
+        """Take note of a block that was run, by an address that the run log tells."""
+        self.reached.update(part.keys for part in parts(self.config) if part.address == address)
+
+    def counts(self) -> dict[Kind, tuple[int, int]]:
+        """Of each kind that there is, how many were reached, and how many there are."""
+        found: dict[Kind, tuple[int, int]] = {}
+        for part in parts(self.config):
+            reached, total = found.get(part.kind, (0, 0))
+            found[part.kind] = reached + (part.keys in self.reached), total + 1
+        return {kind: found[kind] for kind in KINDS if kind in found}
+
+    def missing(self) -> list[Part]:
+        """What was not reached. Of a chain that was not, its blocks are left out."""
+        found: list[Part] = []
+        lost: list[Keys] = []
+        for part in parts(self.config):
+            if part.keys in self.reached or any(part.keys[: len(keys)] == keys for keys in lost):
+                continue
+            found.append(part)
+            lost.append(part.keys if part.kind == "block" else part.keys[:-1])
+        return found
+
+
+def parts(config: Config) -> Iterator[Part]:
+    """Everything that may be reached, each chain before its blocks."""
+    for flow in config.flows:
+        if flow.process:
+            yield _chain("flow", flow.title, flow.process, config)
+            yield from _blocks(flow.process, config)
+        if flow.error:
+            yield _chain("error path", f"{flow.title}[error]", flow.error, config)
+            yield from _blocks(flow.error, config)
+
+
+def _blocks(chain: Chain, config: Config) -> Iterator[Part]:
+    for block in chain:
+        yield Part("block", block.address, block.place.path, config.origin.locate(block.place.path))
+        for branch in block.branches():
+            if branch.chain:
+                yield _chain(_kind(block, branch), f"{block.address}[{branch.name}]", branch.chain, config)
+                yield from _blocks(branch.chain, config)
+
+
+def _chain(kind: Kind, address: str, chain: Chain, config: Config) -> Part:
+    keys = chain[0].place.path
+    return Part(kind, address, keys, config.origin.locate(keys))
+
+
+def _kind(block: Block, branch: Branch) -> Kind:
+    match branch.path[0]:
+        case "tools":
+            return "tool"
+        case "error" | "onReject":
+            return "error path"
+        case "default":
+            return "default path"
+    return "branch"
