@@ -154,26 +154,28 @@ class ChatCompletions:
                 case "assistant":
                     messages.append(self._assistant(turn, is_open=place > open_turn))
                 case "tool":
-                    messages += map(self._result, turn.parts)
+                    messages += [self._result(part) for part in turn.parts if isinstance(part, ToolResult)]
         return messages
 
     def _user_content(self, turn: ChatMessage) -> Json:
         """Text as text, which every server reads; with files, a list of parts."""
         parts = conversation.without_blank_text(turn.parts)
         if turn.files:
-            return [self._file(part) if isinstance(part, File) else _text_part(part) for part in parts]
+            return [self._user_part(part) for part in parts if isinstance(part, Text | File)]
         return "\n\n".join(part.text for part in parts if isinstance(part, Text)) or conversation.NO_CONTENT
 
-    def _file(self, file: File) -> dict[str, Json]:
-        data = b64encode(file.data).decode("ascii")
-        url = f"data:{file.mime_type};base64,{data}"
-        if sound := AUDIO_FORMATS.get(file.mime_type):
+    def _user_part(self, part: Text | File) -> dict[str, Json]:
+        if isinstance(part, Text):
+            return {"type": "text", "text": part.text}
+        data = b64encode(part.data).decode("ascii")
+        url = f"data:{part.mime_type};base64,{data}"
+        if sound := AUDIO_FORMATS.get(part.mime_type):
             return {"type": "input_audio", "input_audio": data if self.bare_media else {"data": data, "format": sound}}
-        if file.mime_type != "application/pdf":
+        if part.mime_type != "application/pdf":
             return {"type": "image_url", "image_url": {"url": url}}
         if self.bare_media:
             return {"type": "document_url", "document_url": url}
-        return {"type": "file", "file": {"filename": file.name.strip() or "document.pdf", "file_data": url}}
+        return {"type": "file", "file": {"filename": part.name.strip() or "document.pdf", "file_data": url}}
 
     def _assistant(self, turn: ChatMessage, *, is_open: bool) -> dict[str, Json]:
         """A turn of the model; files that it made are not sent."""
@@ -206,11 +208,10 @@ class ChatCompletions:
         extra = {"extra_content": call.replay["extra_content"]} if self._is_own(call.replay) else {}
         return {"id": self._id(call.id), "type": "function", "function": function, **extra}
 
-    def _result(self, part: Part) -> dict[str, Json]:
-        assert isinstance(part, ToolResult), "a tool turn holds results only"
-        text = conversation.NO_CONTENT if conversation.is_blank(part.text) else part.text
-        content = f"ERROR: {text}" if part.is_error else text
-        return {"role": "tool", "tool_call_id": self._id(part.call_id), "content": content}
+    def _result(self, result: ToolResult) -> dict[str, Json]:
+        text = conversation.NO_CONTENT if conversation.is_blank(result.text) else result.text
+        content = f"ERROR: {text}" if result.is_error else text
+        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": content}
 
     def _id(self, id: str) -> str:
         """An id as the server takes it; the same id always becomes the same."""
@@ -218,11 +219,6 @@ class ChatCompletions:
         if self.short_ids:
             return id if _NINE.fullmatch(id) else digest[:9]
         return id if len(id) <= _LONGEST_ID else f"{id[: _LONGEST_ID - 13]}-{digest[:12]}"
-
-
-def _text_part(part: Part) -> dict[str, Json]:
-    assert isinstance(part, Text), "a user turn holds texts and files only"
-    return {"type": "text", "text": part.text}
 
 
 def _tools(request: ChatRequest) -> dict[str, Json]:
@@ -258,6 +254,18 @@ def _answer_form(request: ChatRequest, model: str) -> dict[str, Json]:
 _FAILED: Final = frozenset({"error", "insufficient_system_resource"})
 """Reasons to stop that are none: the answer was given up."""
 _CUT_OFF: Final = frozenset({"length", "model_length"})
+
+
+_GROWING: Final = frozenset({"text", "summary", "data"})
+"""The keys of a block of reasoning that come in fragments."""
+
+
+class _Fragments(list[str]):
+    """The fragments of a text."""
+
+
+def _joined(detail: dict[str, Json]) -> dict[str, Json]:
+    return {key: "".join(value) if isinstance(value, _Fragments) else value for key, value in detail.items()}
 
 
 @dataclass(slots=True)
@@ -333,7 +341,7 @@ class Decoder:
     def _reasoning(self) -> Iterator[Reasoning]:
         text = clean_text("".join(self._thinking))
         if text or self._details:
-            details = {"details": self._details} if self._details else {}
+            details = {"details": list(map(_joined, self._details))} if self._details else {}
             yield Reasoning(text, {"wire": NAME, "dialect": self._wire.dialect, **details})
 
     def _tool_call(self, call: _Call) -> ToolCall:
@@ -353,13 +361,13 @@ class Decoder:
         if reason in _FAILED:
             raise _given_up(choice.get("error"), reason)
         whole = choice.get("message")
-        deltas = self._extend(choice.get("delta") if whole is None else whole)
+        deltas = self._extend(choice.get("delta") if whole is None else whole, whole=whole is not None)
         if whole is not None:
             self.complete = True
         self._finish_reason = reason or self._finish_reason
         return [*deltas, *self._end()] if reason or self.complete else deltas
 
-    def _extend(self, delta: Json) -> list[Delta]:
+    def _extend(self, delta: Json, *, whole: bool) -> list[Delta]:
         """Add what a delta, or a whole message, brings."""
         if delta is None:
             return []
@@ -369,7 +377,7 @@ class Decoder:
         thinking = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or thinking
         calls = _mappings("tool_calls", delta.get("tool_calls"))
         refusal = _text(delta.get("refusal"))
-        self._add_details(_mappings("reasoning_details", delta.get("reasoning_details")))
+        self._add_details(_mappings("reasoning_details", delta.get("reasoning_details")), whole=whole)
         self._files += _images(delta.get("images"))
         deltas: list[Delta] = []
         if thinking:
@@ -411,17 +419,19 @@ class Decoder:
                 deltas.append(ToolInput(fragment, call.id, call.name, call.index))
         return deltas
 
-    def _add_details(self, details: Iterable[dict[str, Json]]) -> None:
-        """Join the fragments of each block of reasoning, so that a streamed block equals one that was not."""
+    def _add_details(self, details: Iterable[dict[str, Json]], *, whole: bool) -> None:
+        """Gather the blocks of reasoning, those of a stream from their fragments, to what they would be without one."""
         for detail in details:
             last = self._details[-1] if self._details else None
-            if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
-                self._details.append(dict(detail))
-                continue
+            if whole or last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
+                last = {}
+                self._details.append(last)
             for key, value in detail.items():
-                if key in {"text", "summary", "data"} and isinstance(last.get(key), str) and isinstance(value, str):
-                    last[key] += value
-                elif value is not None:
+                if key in _GROWING and isinstance(value, str):
+                    fragments = last.get(key)
+                    last[key] = fragments if isinstance(fragments, _Fragments) else _Fragments()
+                    last[key].append(value)
+                elif value is not None or key not in last:
                     last[key] = value
 
     def _end(self) -> list[Delta]:

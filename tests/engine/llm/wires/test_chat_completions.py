@@ -766,6 +766,13 @@ def test_reasoning_details_are_joined_to_what_they_would_be_unstreamed():
     assert decode(whole(message), wire=OPENROUTER)[1].message.parts == expected
 
 
+def test_reasoning_details_of_a_whole_message_are_kept_as_they_are():
+    details = [{"type": "reasoning.text", "text": "a", "signature": None}, {"type": "reasoning.text", "text": None}]
+
+    (reasoning,) = decode(whole({"content": None, "reasoning_details": details}), wire=OPENROUTER)[1].message.parts
+    assert reasoning == thought("", "openrouter", details=details)
+
+
 def test_what_rides_on_a_call_is_kept():
     signature = {"google": {"thought_signature": "s=="}}
     (call,) = parts(*pieces(fragment("{", "t", index=0, id="a", extra_content=signature), fragment("}", index=0)))
