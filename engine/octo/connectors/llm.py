@@ -34,7 +34,7 @@ NamedText = Annotated[Text, WrapValidator(_with_variable)]
 """Text that still knows the variable which it is the value of."""
 
 
-def _origin(setting: str, text: str) -> str:
+def origin(setting: str, text: str) -> str:
     """Where the text of a setting was written, as hints say it."""
     return f"`{setting}` (variable `{text.name}`)" if isinstance(text, EnvText) else f"`{setting}`"
 
@@ -148,14 +148,18 @@ class LlmConnector(Connector, category="llm"):
             prompt_cache=self.prompt_cache,
         )
 
+    def public_address(self, environ: Mapping[str, str]) -> str:
+        """Where calls go when nobody says it."""
+        return self.row.base_url
+
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         provider = self.row
         variable = provider.base_url_variable
         redirected = environ.get(variable, "").strip() if variable else ""
-        base_url = self.base_url.strip() or redirected or provider.base_url
+        base_url = self.base_url.strip() or redirected or self.public_address(environ)
         if fault := url_fault(base_url):
             raise ConnectorError(f"{variable} is `{base_url}`, which is no URL: {fault}")
-        own = _origin("baseURL", self.base_url) if self.base_url.strip() else ""
+        own = origin("baseURL", self.base_url) if self.base_url.strip() else ""
         return Credentials(
             provider.id,
             base_url,
@@ -164,7 +168,7 @@ class LlmConnector(Connector, category="llm"):
             user=self.user.strip(),
             shared_headers=shared_headers(environ),
             custom_headers=tuple((name, value.strip()) for name, value in self.headers.items() if value.strip()),
-            key_origin=_origin("apiKey", self.api_key),
+            key_origin=origin("apiKey", self.api_key),
             url_origin=own or (f"`{variable}`" if redirected else ""),
         )
 

@@ -9,7 +9,7 @@ from typing import Final
 from octo.llm import azure
 from octo.llm.credentials import Credentials
 from octo.llm.wire import Wire
-from octo.llm.wires import anthropic, chat_completions, gemini, responses
+from octo.llm.wires import anthropic, bedrock, chat_completions, gemini, responses
 from octo.llm.wires.chat_completions import ChatCompletions
 from octo.llm.wires.responses import Responses
 
@@ -125,6 +125,14 @@ PROVIDERS: Final = {
             root=azure.claude_root,
             key_header="x-api-key",
             media_types=anthropic.MEDIA_TYPES,
+        ),
+        Provider(
+            id="aws_bedrock",
+            connector="llm-bedrock",
+            wire=bedrock,
+            base_url="",
+            base_url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+            media_types=bedrock.MEDIA_TYPES,
         ),
         Provider(
             id="mistral",

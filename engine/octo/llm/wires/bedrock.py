@@ -1,0 +1,507 @@
+"""The Converse wire of Amazon Bedrock."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote
+
+from octo.errors import BadRequest, ProviderError, Truncated
+from octo.llm import conversation, faults, thinking
+from octo.llm.aws import Frames
+from octo.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    ChatResponse,
+    Delta,
+    File,
+    NamedTool,
+    Part,
+    Reasoning,
+    StopReason,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolInput,
+    ToolReady,
+    ToolResult,
+    ToolStart,
+    Usage,
+)
+from octo.llm.credentials import join_url
+from octo.llm.facts import cache_places, takes_temperature
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shortened, shown, to_bytes
+from octo.values import Json, clean_text
+
+NAME: Final = "bedrock"
+"""What this wire writes into the replay data that it makes."""
+
+IMAGE_FORMATS: Final = {"image/jpeg": "jpeg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
+DOCUMENT_FORMATS: Final = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/plain": "txt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+}
+MEDIA_TYPES: Final = frozenset(IMAGE_FORMATS | DOCUMENT_FORMATS)
+
+BESIDE_DOCUMENTS: Final = "The documents are attached."
+"""What stands beside documents where there is no text, as the vendor wants some."""
+
+_CACHE_POINT: Final = {"cachePoint": {"type": "default"}}
+_LONGEST_ID: Final = 64
+_LONGEST_NAME: Final = 200
+_LONGEST_USER: Final = 256
+_UNUSUAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9 \-()\[\]]")
+_UNUSUAL_IN_USERS: Final = re.compile(r"[^a-zA-Z0-9 :_@$#=/+,.\-]")
+
+_log = logging.getLogger("octo.llm")
+
+# ---------------------------------------------------------------- request
+
+
+def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
+    """The call of Converse or ConverseStream; whatever the conversation holds, the vendor finds it well-formed."""
+    model = request.model or endpoint.model
+    if not model:
+        raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
+    messages = _messages(request.messages)
+    system: list[Json] = [] if conversation.is_blank(request.system) else [{"text": request.system}]
+    tools = _tools(request, messages)
+    max_tokens = max(request.max_tokens or endpoint.max_tokens or 0, 0) or None
+    more = _more_fields(request, endpoint, model, max_tokens, messages)
+    inference: dict[str, Json] = {} if max_tokens is None else {"maxTokens": max_tokens}
+    if request.temperature is not None and not thinking.is_on(more) and takes_temperature(model):
+        inference["temperature"] = request.temperature
+    if endpoint.caches(request):
+        _mark_for_caching(cache_places(model), system, tools, messages)
+    body: dict[str, Json] = {}
+    if system:
+        body["system"] = system
+    if tools:
+        body["toolConfig"] = {"tools": tools, **_tool_choice(request)}
+    body["messages"] = messages
+    if inference:
+        body["inferenceConfig"] = inference
+    if more:
+        body["additionalModelRequestFields"] = more
+    if user := _UNUSUAL_IN_USERS.sub("-", endpoint.credentials.user)[:_LONGEST_USER]:
+        body["requestMetadata"] = {"user": user}
+    headers = endpoint.credentials.headers({})
+    return HttpCall(_url(endpoint, model, stream), headers, to_bytes(body), stream, framing=Frames)
+
+
+def _url(endpoint: Endpoint, model: str, stream: bool) -> str:
+    operation = "converse-stream" if stream else "converse"
+    return join_url(endpoint.credentials.base_url, f"model/{quote(model, safe='', errors='replace')}/{operation}")
+
+
+def _more_fields(
+    request: ChatRequest, endpoint: Endpoint, model: str, max_tokens: int | None, messages: Sequence[Json]
+) -> dict[str, Json]:
+    """What goes to the model beside the parameters that all models share: how hard it is to think."""
+    name = model.lower()
+    if "claude" in name:
+        may_begin = not _open_turn_began_without_thinking(messages)
+        return thinking.settings(request, endpoint, max_tokens, may_begin=may_begin)
+    effort = request.reasoning_effort
+    if effort and "openai." in name:
+        return {"reasoning_effort": effort}
+    if effort and effort != "none":
+        _log.warning("the reasoning effort is left out: how the model `%s` takes one is not known", model)
+    return {}
+
+
+def _open_turn_began_without_thinking(messages: Sequence[Json]) -> bool:
+    """Whether the model is in the middle of a turn that did not begin with thinking."""
+    first: Json = {"reasoningContent": None}
+    for message in reversed(messages):
+        if message["role"] == "user" and "toolResult" not in message["content"][0]:
+            break
+        if message["role"] == "assistant":
+            first = message["content"][0]
+    return "reasoningContent" not in first
+
+
+def _tools(request: ChatRequest, messages: Sequence[Json]) -> list[Json]:
+    """The tools that may be called, and where none may be, those that the conversation called.
+
+    The vendor wants the latter to be defined, and knows no way to forbid them.
+    """
+    called = {block["toolUse"]["name"]: None for turn in messages for block in turn["content"] if "toolUse" in block}
+    offered = {tool.name: tool for tool in request.tools}
+    if request.tool_choice == "none":
+        offered = {name: tool for name, tool in offered.items() if name in called}
+    if offered:
+        return [_tool(tool.name, tool.description, tool.input_schema) for tool in offered.values()]
+    return [_tool(name, "", {}) for name in called]
+
+
+def _tool(name: str, description: str, schema: Json) -> dict[str, Json]:
+    told = {} if conversation.is_blank(description) else {"description": description}
+    typed = schema if "type" in schema else {"type": "object", **schema}
+    return {"toolSpec": {"name": name, **told, "inputSchema": {"json": typed}}}
+
+
+def _tool_choice(request: ChatRequest) -> dict[str, Json]:
+    match request.tool_choice if request.tools else "none":
+        case "any":
+            return {"toolChoice": {"any": {}}}
+        case NamedTool(name):
+            return {"toolChoice": {"tool": {"name": name}}}
+    return {}
+
+
+def _mark_for_caching(places: frozenset[str], system: list[Json], tools: list[Json], messages: list[Json]) -> None:
+    """Set a cache point after the system text, after the tools, and after the last message."""
+    parts = {"system": system, "tools": tools, "messages": messages[-1]["content"]}
+    for place, blocks in parts.items():
+        if place in places and blocks:
+            blocks.append(_CACHE_POINT)
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _messages(turns: Iterable[ChatMessage]) -> list[Json]:
+    messages: list[Json] = []
+    names: set[str] = set()
+    for turn in conversation.valid(turns):
+        role = "assistant" if turn.role == "assistant" else "user"
+        blocks = list(_assistant_blocks(turn.parts) if role == "assistant" else _user_blocks(turn.parts, names))
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        else:
+            messages.append({"role": role, "content": blocks})
+    if not messages:
+        raise BadRequest("the conversation has no user turn")
+    for message in messages:
+        _complete(message["content"])
+    _trim_prefill(messages[-1])
+    return messages
+
+
+def _complete(content: list[Json]) -> None:
+    """Add the text without which the vendor does not take a message."""
+    kinds = {kind for block in content for kind in block}
+    if "document" in kinds and "text" not in kinds:
+        content.append({"text": BESIDE_DOCUMENTS})
+    elif not content or "reasoningContent" in content[-1]:
+        content.append({"text": conversation.NO_CONTENT})
+
+
+def _trim_prefill(last: Json) -> None:
+    """An answer that the model is to go on with must not end with white space."""
+    block = last["content"][-1]
+    if last["role"] == "assistant" and "text" in block:
+        block["text"] = block["text"].rstrip()
+
+
+def _assistant_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:
+    """Reasoning first, then text and calls in their order; files of the assistant are not sent."""
+    for part in parts:
+        if isinstance(part, Reasoning) and isinstance(part.replay, dict) and part.replay.get("wire") == NAME:
+            if "data" in part.replay:
+                yield {"reasoningContent": {"redactedContent": part.replay["data"]}}
+            elif part.replay.get("signature"):
+                signed = {"text": part.text, "signature": part.replay["signature"]}
+                yield {"reasoningContent": {"reasoningText": signed}}
+    for part in conversation.without_blank_text(parts):
+        if isinstance(part, Text):
+            yield {"text": part.text}
+        elif isinstance(part, ToolCall):
+            input = conversation.arguments(part.arguments) or {}
+            yield {"toolUse": {"toolUseId": shortened(part.id, _LONGEST_ID), "name": part.name, "input": input}}
+
+
+def _user_blocks(parts: Sequence[Part], names: set[str]) -> Iterator[dict[str, Json]]:
+    for part in conversation.without_blank_text(parts):
+        match part:
+            case Text():
+                yield {"text": part.text}
+            case File():
+                yield _file_block(part, names)
+            case ToolResult():
+                text = conversation.NO_CONTENT if conversation.is_blank(part.text) else part.text
+                result = {"toolUseId": shortened(part.call_id, _LONGEST_ID), "content": [{"text": text}]}
+                yield {"toolResult": result | {"status": "error"} if part.is_error else result}
+
+
+def _file_block(file: File, names: set[str]) -> dict[str, Json]:
+    source = {"bytes": b64encode(file.data).decode("ascii")}
+    if image := IMAGE_FORMATS.get(file.mime_type):
+        return {"image": {"format": image, "source": source}}
+    format = DOCUMENT_FORMATS[file.mime_type]
+    return {"document": {"format": format, "name": _document_name(file.name, names), "source": source}}
+
+
+def _document_name(name: str, used: set[str]) -> str:
+    """The name of a document in the letters that the vendor takes, unlike all others of the request."""
+    usual = " ".join(_UNUSUAL_IN_NAMES.sub("-", " ".join(name.split())).split())[: _LONGEST_NAME - 10].strip()
+    base = usual or "document"
+    candidate, number = base, 1
+    while candidate in used:
+        number += 1
+        candidate = f"{base} ({number})"
+    used.add(candidate)
+    return candidate
+
+
+# ---------------------------------------------------------------- answer
+
+_STOP_REASONS: Final[dict[str, StopReason]] = {
+    "content_filtered": "refusal",
+    "guardrail_intervened": "refusal",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "tool_use": "tool_use",
+    "malformed_tool_use": "malformed",
+    "malformed_model_output": "malformed",
+}
+_STATUSES: Final = {
+    "validationexception": 400,
+    "accessdeniedexception": 403,
+    "resourcenotfoundexception": 404,
+    "modeltimeoutexception": 408,
+    "modelstreamerrorexception": 424,
+    "throttlingexception": 429,
+    "internalserverexception": 500,
+    "serviceunavailableexception": 503,
+}
+"""The status that the vendor documents for each of its exceptions."""
+_EVENTS: Final = frozenset({"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"})
+"""The events that matter; what later versions of the API may add does not."""
+_USAGE: Final = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cacheReadInputTokens": "cached_tokens",
+    "cacheWriteInputTokens": "cache_write_tokens",
+}
+
+
+def decoder(_: ChatRequest) -> Decoder:
+    return Decoder()
+
+
+@dataclass(slots=True)
+class _Block:
+    """A content block while it comes in. Its text is also the argument text of a call."""
+
+    kind: str
+    fragments: list[str] = field(default_factory=list)
+    id: str = ""
+    name: str = ""
+    signature: str = ""
+    redacted: list[str] = field(default_factory=list)
+    open: bool = True
+
+    def part(self) -> Part | None:
+        """What the block is in the answer, if it is anything."""
+        match self.kind:
+            case "text":
+                text = clean_text("".join(self.fragments))
+                return Text(text) if text else None
+            case "toolUse":
+                return self.call()
+        replay: dict[str, Json] = {"wire": NAME}
+        if self.redacted:
+            replay["data"] = _joined(self.redacted)
+        elif self.signature:
+            replay["signature"] = self.signature
+        return Reasoning(clean_text("".join(self.fragments)), replay)
+
+    def call(self) -> ToolCall:
+        return ToolCall(self.id, self.name, conversation.canonical("".join(self.fragments)))
+
+
+class Decoder:
+    """Gathers the blocks of one message."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._blocks: dict[int, _Block] = {}
+        self._model = ""
+        self._stop_reason: str | None = None
+        self._usage: dict[str, int] = {}
+
+    def feed(self, event: Json) -> list[Delta]:
+        match event:
+            case {"event": str() as kind, "payload": payload}:
+                return self._take(kind, payload)
+            case {"exception": str() as kind}:
+                raise _failure(kind, event.get("payload"))
+            case {"output": {"message": {"content": [*blocks]}}}:
+                return [delta for kind, payload in _as_stream(event, blocks) for delta in self._take(kind, payload)]
+            case _:
+                raise Unreadable(f"expected a message under `output`, found {shown(event)}")
+
+    def finish(self) -> ChatResponse:
+        if self._stop_reason is None:
+            raise Truncated(BROKE_OFF, retryable=True)
+        parts = (block.part() for _, block in sorted(self._blocks.items()))
+        return ChatResponse(
+            message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
+            stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
+            model=self._model,
+            usage=_usage(self._usage),
+        )
+
+    # ------------------------------------------------------------ one event
+
+    def _take(self, kind: str, payload: Json) -> list[Delta]:
+        if kind not in _EVENTS:
+            return []
+        if not isinstance(payload, dict):
+            raise Unreadable(f"expected the payload of `{kind}` to be a mapping, found {shown(payload)}")
+        match kind:
+            case "contentBlockStart":
+                return self._start(_index(payload), _mapping("start", payload))
+            case "contentBlockDelta":
+                return self._extend(_index(payload), _mapping("delta", payload))
+            case "contentBlockStop":
+                return self._stop(_index(payload))
+            case "messageStop":
+                self._stop_reason = _text(payload.get("stopReason"))
+                return [delta for index in self._blocks for delta in self._stop(index)]
+            case "metadata":
+                self._count(payload)
+                self.complete = self._stop_reason is not None
+        return []
+
+    def _start(self, index: int, start: dict[str, Json]) -> list[Delta]:
+        match start:
+            case {"toolUse": {"type": str()}}:
+                pass  # a tool that runs at the vendor's
+            case {"toolUse": {"toolUseId": str() as id, "name": str() as name}} if index not in self._blocks:
+                call = self._blocks[index] = _Block("toolUse", id=id or f"call_{index}", name=name)
+                return [ToolStart(call.id, call.name, index)]
+        return []
+
+    def _extend(self, index: int, delta: dict[str, Json]) -> list[Delta]:
+        """Add a fragment to its block; blocks of text and reasoning begin with their first one."""
+        match delta:
+            case {"text": str() as text}:
+                return [TextDelta(text, index)] if self._append(index, "text", text) else []
+            case {"toolUse": {"input": str() as text}} if index in self._blocks:
+                call = self._blocks[index]
+                return [ToolInput(text, call.id, call.name, index)] if self._append(index, "toolUse", text) else []
+            case {"reasoningContent": {"text": str() as text}}:
+                return [ThinkingDelta(text, index)] if self._append(index, "reasoningContent", text) else []
+            case {"reasoningContent": {"signature": str() as text}}:
+                if block := self._open(index, "reasoningContent"):
+                    block.signature += text
+            case {"reasoningContent": {"redactedContent": str() as text}}:
+                if block := self._open(index, "reasoningContent"):
+                    block.redacted.append(text)
+        return []
+
+    def _open(self, index: int, kind: str) -> _Block | None:
+        """The block that a fragment belongs to; None when another kind of block stands there, or it has ended."""
+        block = self._blocks.get(index)
+        if block is None and kind != "toolUse":
+            block = self._blocks[index] = _Block(kind)
+        return block if block is not None and block.kind == kind and block.open else None
+
+    def _append(self, index: int, kind: str, text: str) -> bool:
+        """Add a fragment; whether there is anything to tell of it."""
+        block = self._open(index, kind)
+        if block is not None:
+            block.fragments.append(text)
+        return block is not None and text != ""
+
+    def _stop(self, index: int) -> list[Delta]:
+        block = self._blocks.get(index)
+        if block is None or not block.open:
+            return []
+        block.open = False
+        return [ToolReady(block.call())] if block.kind == "toolUse" else []
+
+    def _count(self, metadata: dict[str, Json]) -> None:
+        usage: Json = metadata.get("usage")
+        for theirs, ours in _USAGE.items() if isinstance(usage, dict) else ():
+            number: Json = usage.get(theirs)
+            if type(number) in (int, float) and 0 <= number < math.inf:
+                self._usage[ours] = int(number)
+        match metadata.get("trace"):
+            case {"promptRouter": {"invokedModelId": str() as model}}:
+                self._model = model
+
+
+def _as_stream(answer: dict[str, Json], blocks: Sequence[Json]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """The events that an answer would have come in, had it been streamed."""
+    for index, block in enumerate(blocks):
+        place = {"contentBlockIndex": index}
+        if not isinstance(block, dict):
+            raise Unreadable(f"expected a block in `content` to be a mapping, found {shown(block)}")
+        match block:
+            case {"toolUse": {} as call}:
+                yield "contentBlockStart", {"start": {"toolUse": call}, **place}
+                fragments = [{"toolUse": {"input": _compact(call.get("input"))}}]
+            case {"reasoningContent": {"reasoningText": {} as reasoning}}:
+                fragments = [{"reasoningContent": {name: reasoning.get(name)}} for name in ("text", "signature")]
+            case _:
+                fragments = [block]
+        for fragment in fragments:
+            yield "contentBlockDelta", {"delta": fragment, **place}
+        yield "contentBlockStop", place
+    yield "messageStop", answer
+    yield "metadata", answer
+
+
+def _failure(kind: str, payload: Json) -> ProviderError:
+    told = payload if isinstance(payload, dict) else {}
+    message = told.get("message") or told.get("Message") or told.get("originalMessage")
+    error: dict[str, Json] = {"type": kind, "message": message}
+    status = _STATUSES.get(kind.lower())
+    if status is not None:
+        error["code"] = status
+    # A model that breaks off half-way is asked again, although the status alone does not say so.
+    return faults.from_event(error, retryable=True if status == 424 else None)
+
+
+def _usage(known: dict[str, int]) -> Usage | None:
+    if not any(known.values()):
+        return None
+    read = [known[name] for name in ("input_tokens", "cached_tokens", "cache_write_tokens") if name in known]
+    return Usage(**known, prompt_tokens=sum(read) if read else None)
+
+
+def _joined(fragments: Sequence[str]) -> str:
+    """Redacted reasoning, of which each fragment is base64 of its own."""
+    if len(fragments) == 1:
+        return fragments[0]
+    try:
+        return b64encode(b"".join(map(b64decode, fragments))).decode("ascii")
+    except ValueError:
+        return "".join(fragments)
+
+
+def _compact(value: Json) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _index(payload: dict[str, Json]) -> int:
+    index = payload.get("contentBlockIndex", 0)
+    if type(index) is not int:
+        raise Unreadable(f"expected a whole number as `contentBlockIndex`, found {shown(index)}")
+    return index
+
+
+def _mapping(name: str, payload: dict[str, Json]) -> dict[str, Json]:
+    value = payload.get(name)
+    if not isinstance(value, dict):
+        raise Unreadable(f"expected `{name}` to be a mapping, found {shown(value)}")
+    return value
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
