@@ -58,6 +58,9 @@ class FakeModel:
         self.replies = list(replies)
         self.requests: list[ChatRequest] = []
 
+    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
+        return "claude" in model
+
     async def complete(self, request: ChatRequest, *, session: Any, on_delta: Any = None) -> ChatResponse:
         self.requests.append(request)
         answer = self.replies.pop(0)
@@ -134,11 +137,13 @@ async def run(
     vars: Mapping[str, Any] | None = None,
     observers: Sequence[Observer] = (),
     files: Mapping[str, str] | None = None,
+    error: str = "",
 ) -> Ran:
-    """Run the one flow of a config with one agent."""
+    """Run the one flow of a config with one agent; `error` is an expression of its recovery chain."""
     log = Listener(LogLine)
     model = FakeModel(replies)
-    config = harness.config(config_text(keys), files=files)
+    recovery = f"    error: [{{type: set-payload, settings: {{value: {error}}}}}]\n" if error else ""
+    config = harness.config(f"{config_text(keys)}\n{recovery}", files=files)
     runtime = FakeRuntime(config, observers=[log, *observers])
     runtime.model = model
     async with runtime:

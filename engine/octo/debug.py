@@ -162,6 +162,9 @@ class Written:
     def media_types(self) -> frozenset[str] | None:
         return self._model.media_types
 
+    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
+        return self._model.answers_by_tool(model, with_tools=with_tools)
+
     async def complete(
         self, request: ChatRequest, *, session: MutableMapping[object, Any], on_delta: OnDelta | None = None
     ) -> ChatResponse:

@@ -66,6 +66,9 @@ class Problem:
 class OctoError(Exception):
     """Base of everything that octo raises on purpose."""
 
+    detail: str = ""
+    """More than the text tells, as recovery chains read it: an answer that cannot be used, as it came."""
+
     def __init__(self, message: str, *, hint: str | None = None, location: Location | None = None) -> None:
         super().__init__(message)
         self.message = message
@@ -104,6 +107,7 @@ class BlockError(OctoError):
         super().__init__(f'block "{label}": {cause.message}', hint=cause.hint, location=cause.location or location)
         self.label = label
         self.cause = cause
+        self.detail = cause.detail
         self.address: str = getattr(cause, "address", "") or address
         """The innermost block that failed."""
 

@@ -40,6 +40,7 @@ class ChainFailed(RunError):
     def __init__(self, what: str, error: OctoError) -> None:
         super().__init__(f"{what}: {error.message}", hint=error.hint, location=error.location)
         self.address: str = getattr(error, "address", "")
+        self.detail = error.detail
 
 
 class Run:
@@ -264,7 +265,8 @@ class Run:
 def failure_of(error: OctoError, flow: str) -> dict[str, Json]:
     """What a recovery chain reads as `vars.error`: the text, the flow, and the failed block of the chain itself."""
     label = error.label if isinstance(error, BlockError) else ""
-    return {"message": error.message, "flow": flow, "block": label}
+    failure = {"message": error.message, "flow": flow, "block": label}
+    return failure | {"detail": error.detail} if error.detail else failure
 
 
 def _of_kind(value: Json, kind: object, what: str) -> Any:

@@ -91,6 +91,12 @@ def _mime_type(where: str, content: bytes, stated: str, name: str, note: Callabl
     return guessed
 
 
+def as_value(file: File) -> Json:
+    """A file as the body holds it, in the form in which it can be an attachment again."""
+    name = file.name or f"image.{file.mime_type.partition('/')[2]}"
+    return {"mimeType": file.mime_type, "name": name, "data": base64.b64encode(file.data).decode("ascii")}
+
+
 def with_produced(existing: Json, files: Iterable[File]) -> list[Json]:
     """The list of produced files with some more; anything but a list is replaced."""
     entries = [

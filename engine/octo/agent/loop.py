@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from octo.agent import answer, attachments
 from octo.agent.calls import Calls
+from octo.agent.model import system_prompt
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
     ChatResponse,
+    File,
     Reasoning,
     Text,
     ToolCall,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from octo.message import Message
     from octo.run import Run
 
+_QUOTED: Final = 200
+"""How many characters of an answer that cannot be used stand in the error."""
 _SHOWN: Final = 2000
 """How many characters of a prompt or reply go to the debug log."""
 
@@ -39,6 +43,13 @@ class Answered:
     """The model gave its final answer, which may be empty."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The model made an image."""
+
+    file: File
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,7 @@ class Halted:
     """A tool asked to complete the flow right here."""
 
 
-Ending: TypeAlias = Answered | GaveUp | Halted
+Ending: TypeAlias = Answered | Drawn | GaveUp | Halted
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,8 @@ class Task:
 
     address: str
     """Of the block that runs the agent."""
-    system: str
+    json_only: bool
+    """Whether the model is asked for JSON without prose."""
     opening: ChatMessage
     """The first user turn, with the files that ride on it."""
     may_give_up: bool = False
@@ -86,7 +98,16 @@ class AgentLoop:
         self.transcript = [task.opening]
         self.usage: Usage | None = None
         self.iteration = 0
+        self._form = agent.form
         self._definitions = self._offered()
+        self._answer_tool = self._tool_of_answer()
+        self._system = system_prompt(
+            agent, json_only=task.json_only, answer_tool=self._answer_tool.name if self._answer_tool else ""
+        )
+        self._was_shown = False
+        """Whether the model was shown where its answer has not the form that is asked for."""
+        self._insists = False
+        """Whether the model was told to call the tool of the answer, as it had ended without."""
         self._calls = Calls(
             agent.tools,
             message,
@@ -96,7 +117,14 @@ class AgentLoop:
         )
         self._was_cut_off = False
 
+    def _tool_of_answer(self) -> ToolDefinition | None:
+        """The tool whose arguments are the answer, if this model gives an answer of a certain form by one."""
+        by_tool = self._form and self.model.answers_by_tool(self.agent.model or "", with_tools=bool(self._definitions))
+        return self._form.tool({tool.name for tool in self._definitions}) if self._form and by_tool else None
+
     def _offered(self) -> tuple[ToolDefinition, ...]:
+        if self.agent.output_type == "image":
+            return ()
         definitions = tuple(tool.definition for tool in self.agent.tools)
         return (*definitions, GIVE_UP) if self.task.may_give_up else definitions
 
@@ -126,11 +154,42 @@ class AgentLoop:
             cut = _cut_off(response)
             self._was_cut_off = cut is not None
             if response.calls:
-                results = await self._calls.run(response.calls, self.iteration, cut=cut)
-                self.transcript.append(ChatMessage("tool", results))
+                ending = await self._run_calls(response.calls, cut)
             if self._calls.stop_requested:
                 return Halted()
+            if ending is not None:
+                return ending
         return GaveUp("exceeded max iterations")
+
+    async def _run_calls(self, calls: tuple[ToolCall, ...], cut: ToolCall | None) -> Answered | None:
+        """Run the calls of one turn: all, or those before the one that gives the answer."""
+        given = self._given(calls, cut)
+        before = calls if given is None else calls[: calls.index(given)]
+        results = await self._calls.run(before, self.iteration, cut=cut) if before else ()
+        if given is None or self._form is None:
+            self.transcript.append(ChatMessage("tool", results))
+            return None
+        try:
+            text = self._form.fitted(given.arguments)
+            taken = ToolResult(given.id, given.name, "the answer is taken")
+        except ValueError as fault:
+            text = None
+            taken = ToolResult(given.id, given.name, f"invalid arguments: {fault}", is_error=True)
+        after = (
+            ToolResult(call.id, call.name, "not run: the answer was given before it", is_error=True)
+            for call in calls[len(before) + 1 :]
+        )
+        self.transcript.append(ChatMessage("tool", (*results, taken, *after)))
+        if text is None:
+            self._show_fault(taken.text, given.arguments)
+            return None
+        self.transcript.append(ChatMessage("assistant", (Text(text),)))
+        return Answered(text)
+
+    def _given(self, calls: tuple[ToolCall, ...], cut: ToolCall | None) -> ToolCall | None:
+        """The call that gives the answer, if there is one that is whole."""
+        name = self._answer_tool.name if self._answer_tool else None
+        return next((call for call in calls if call.name == name and call is not cut), None)
 
     # ------------------------------------------------------------ asking
 
@@ -170,10 +229,15 @@ class AgentLoop:
 
     def _request(self) -> ChatRequest:
         agent = self.agent
+        tool = self._answer_tool
         return ChatRequest(
             messages=tuple(self.transcript),
-            system=self.task.system,
-            tools=self._definitions,
+            system=self._system,
+            tools=self._definitions if tool is None else (*self._definitions, tool),
+            tool_choice="auto" if tool is None else "any",
+            may_think_first=tool is not None and not self._insists,
+            output_schema=self._form.schema if self._form and tool is None else None,
+            output_type=agent.output_type,
             model=agent.model or None,
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
@@ -214,10 +278,35 @@ class AgentLoop:
                     return self._give_up(GaveUp("model refused", _reason(call)), calls, taken=call)
         return None
 
-    def _answered(self, response: ChatResponse) -> Answered:
+    def _answered(self, response: ChatResponse) -> Ending | None:
         if response.stop_reason == "max_tokens":
             self.run.log("warn", "the answer was cut off by the output cap", block=self.task.address)
-        return Answered(response.text)
+        if self.agent.output_type == "image":
+            return _drawn(response)
+        if self._form is None:
+            return Answered(response.text)
+        try:
+            return Answered(self._form.fitted(response.text))
+        except ValueError as error:
+            fault = str(error)
+        if self._answer_tool is None:
+            self._show_fault(fault, response.text)
+            self._say(f"The final result has not the form that is asked for: {fault}. Give it again, whole, as JSON.")
+        elif self._insists:
+            raise _unfit(f"the model gave its answer without calling `{self._answer_tool.name}`", response.text)
+        else:
+            self._insists = True
+            self._say(f"Give the final result now, by calling `{self._answer_tool.name}`.")
+        return None
+
+    def _show_fault(self, fault: str, answer: str) -> None:
+        """The model is shown once where its answer failed; after that the run fails."""
+        if self._was_shown:
+            raise _unfit(f"the answer has not the form of `outputSchema`: {fault}", answer)
+        self._was_shown = True
+
+    def _say(self, text: str) -> None:
+        self.transcript.append(ChatMessage("user", (Text(text),)))
 
     def _give_up(self, ending: GaveUp, calls: tuple[ToolCall, ...], taken: ToolCall | None = None) -> GaveUp:
         if calls:
@@ -297,6 +386,21 @@ def _is_malformed(response: ChatResponse) -> bool:
 def _cut_off(response: ChatResponse) -> ToolCall | None:
     """The call that the output cap cut off: always the last one, also when its arguments happen to parse."""
     return response.calls[-1] if response.calls and response.stop_reason == "max_tokens" else None
+
+
+def _drawn(response: ChatResponse) -> Drawn:
+    """The image of an answer that is to be one."""
+    if response.message.files:
+        return Drawn(response.message.files[0])
+    raise _unfit("the model made no image", response.text)
+
+
+def _unfit(text: str, answer: str) -> OctoError:
+    """The error of an answer that cannot be used; recovery chains read it whole."""
+    found = f"; the answer begins with `{answer.strip()[:_QUOTED]}`" if answer.strip() else ""
+    error = OctoError(f"ai-agent: {text}{found}")
+    error.detail = answer
+    return error
 
 
 def _reason(call: ToolCall) -> str:

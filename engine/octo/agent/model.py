@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, Self
+from functools import cached_property
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import ConfigDict, model_validator
 
 from octo.agent import tools
+from octo.agent.form import Form
 from octo.agent.tools import Tool
-from octo.fields import Int, LlmName, Model, Number, Refusals, ResourceText, Text
+from octo.fields import Int, JsonSchema, LlmName, Model, Number, Refusals, ResourceText, Text, one_of
 
 _TURNS: Final = 8
 _MOST_TURNS: Final = 1000
@@ -42,6 +44,15 @@ class Agent(Model):
     reasoning_effort: Text | None = None
     """How hard to think, in the provider's own word; `none` is off. Without it the connector's setting."""
 
+    output_type: Annotated[Literal["text", "image"], one_of("text", "image")] = "text"
+    """What the answer is; an agent that makes an `image` calls no tools."""
+
+    output_schema: JsonSchema | None = None
+    """JSON Schema of the answer, as a mapping or as text that holds JSON. It counts when it has properties.
+
+    The model is asked for an answer of that form, is shown once where it failed, and then the block fails.
+    """
+
     max_iterations: Int = _TURNS
     """Most model calls of one run, at most 1000; 0 or less means 8."""
 
@@ -55,7 +66,15 @@ class Agent(Model):
         "system_prompt": "prompt",
         "max_completion_tokens": "maxTokens",
         "max_iterations": "maxIterations",
+        "output_type": "outputType",
+        "output_schema": "outputSchema",
     }
+
+    @cached_property
+    def form(self) -> Form | None:
+        """The form of the answer, where one is asked for."""
+        schema = self.output_schema
+        return Form(schema) if schema and schema.get("properties") and self.output_type == "text" else None
 
     @property
     def turns(self) -> int:
@@ -79,7 +98,7 @@ class Agent(Model):
         required = {
             "connector": ("a connector", self.connector is not None),
             "prompt": ("a prompt", self.prompt is not None and bool(self.prompt.strip())),
-            "tools": ("at least one tool", bool(self.tools)),
+            "tools": ("at least one tool", bool(self.tools) or self.output_type == "image"),
         }
         absent = [what for key, (what, given) in required.items() if not given and key not in self.model_fields_set]
         if absent:
@@ -107,15 +126,29 @@ _ACT: Final = (
     "You work on one task and act by calling the tools. Call them as needed, as often as needed, and rely on what "
     "they return. When the task is done, reply with the final result and call no more tools."
 )
+_BY_TOOL: Final = (
+    "You work on one task and act by calling the tools. Call them as needed, as often as needed, and rely on what "
+    "they return. When the task is done, give the final result by calling `{}`."
+)
+_MAKE: Final = "You work on one task, whose result is one image."
 _JSON_ONLY: Final = (
     " The final result is JSON only, without prose around it and without code fences, "
     "unless the text that follows asks for another format."
 )
 
 
-def system_prompt(agent: Agent, *, json_only: bool) -> str:
-    """What the model is told before the conversation; the same text in every request of every run."""
-    parts = [_ACT + (_JSON_ONLY if json_only else ""), (agent.prompt or "").strip()]
+def system_prompt(agent: Agent, *, json_only: bool, answer_tool: str = "") -> str:
+    """What the model is told before the conversation; the same text in every request of every run.
+
+    `answer_tool` is the name of the tool by which the answer is given, if it is.
+    """
+    if agent.output_type == "image":
+        how = _MAKE
+    elif answer_tool:
+        how = _BY_TOOL.format(answer_tool)
+    else:
+        how = _ACT + (_JSON_ONLY if json_only else "")
+    parts = [how, (agent.prompt or "").strip()]
     guardrail = agent.guardrail.strip()
     if guardrail:
         parts.append(f"Guardrail: {guardrail}")

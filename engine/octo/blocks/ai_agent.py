@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, assert_n
 from pydantic import BeforeValidator
 
 from octo.agent import answer, attachments
-from octo.agent.loop import AgentLoop, Answered, GaveUp, Halted, Task
-from octo.agent.model import Agent, system_prompt
+from octo.agent.loop import AgentLoop, Answered, Drawn, GaveUp, Halted, Task
+from octo.agent.model import Agent
 from octo.agent.tools import PORTABLE
 from octo.block import Block, Finding, SubFlow
 from octo.errors import OctoError, did_you_mean
@@ -134,7 +134,7 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
     async def execute(self, message: Message, run: Run) -> Message:
         task = Task(
             address=self.address,
-            system=system_prompt(self, json_only=self.answer != "text"),
+            json_only=self.answer != "text" or self.form is not None,
             opening=self._opening(message, run),
             may_give_up=self.default is not None and bool(self.guardrail.strip()),
             keep_attachments=self.keep_attachments,
@@ -144,6 +144,8 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
         match ending:
             case Answered():
                 self._fold(ending.text, message, run)
+            case Drawn(file):
+                message.body = attachments.as_value(file)
             case Halted():
                 message.stop()
             case GaveUp():

@@ -132,6 +132,10 @@ class ChatRequest:
     temperature: float | None = None
     reasoning_effort: str | None = None
     output_schema: Json = None
+    """The JSON Schema of the answer; a wire that cannot ask for one leaves it out."""
+    output_type: Literal["text", "image"] = "text"
+    may_think_first: bool = False
+    """Whether a tool that is to be called may be just offered, where the vendor does not let the model think else."""
     cache: bool = False
     """Whether the caller is of a kind for which `promptCache: auto` marks the prompt for caching."""
     cache_key: str = ""

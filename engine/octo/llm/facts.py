@@ -50,6 +50,15 @@ def is_before_gemini_3(model: str) -> bool:
     return _BEFORE_GEMINI_3.search(model.lower()) is not None
 
 
+def answers_by_tool(model: str, *, with_tools: bool) -> bool:
+    """Whether a model gives an answer of a certain form as the arguments of a tool: Claude models do.
+
+    The Gemini models that take no schema beside tools do when there are others.
+    """
+    name = model.lower()
+    return "claude" in name or (with_tools and is_before_gemini_3(name))
+
+
 _WITHOUT_REASONING: Final = re.compile(r"(chat)?gpt-[34](?!\d)|gpt-5(\.\d+)?-chat")
 """The beginning of the names of OpenAI models that answer without thinking, and refuse all that is about it."""
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from octo.errors import ProviderError
-from octo.llm import fallbacks, faults, media
+from octo.llm import facts, fallbacks, faults, media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
 from octo.llm.fallbacks import Learnt
 from octo.llm.hints import hint
@@ -34,6 +34,12 @@ class ChatModel(Protocol):
     @property
     def media_types(self) -> frozenset[str] | None:
         """The MIME types that the model reads; empty means text only, None means every type."""
+
+    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
+        """Whether an answer of a certain form is to be asked for as the arguments of a tool, and not by its schema.
+
+        `model` is the one of the request, empty for the connector's; `with_tools` says whether there are others.
+        """
 
     async def complete(
         self,
@@ -79,6 +85,10 @@ class HttpModel:
     @property
     def media_types(self) -> frozenset[str] | None:
         return self._provider(self._endpoint.model).media_types
+
+    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
+        name = model or self._endpoint.model
+        return self._provider(name).answers_by_tool or facts.answers_by_tool(name, with_tools=with_tools)
 
     def _provider(self, model: str) -> Provider:
         return provider_of(self._endpoint.credentials.provider, model)

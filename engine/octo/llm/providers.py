@@ -35,6 +35,8 @@ class Provider:
     """Chat Completions, where the provider has that API beside the one that is called first."""
     falls_back: bool = False
     """Whether `chat` is tried where an endpoint does not have the first one, if the connector does not say."""
+    answers_by_tool: bool = False
+    """Whether answers of a certain form are always asked for as the arguments of a tool."""
     claude: str = ""
     """The row of models whose name begins with `claude`, where they have an API of their own."""
 

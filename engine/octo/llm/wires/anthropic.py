@@ -74,7 +74,7 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body["system"] = system
     if tools:
         body["tools"] = tools
-        body |= _tool_choice(request)
+        body |= _tool_choice(thinking.unforced(request, reasoning))
     body["messages"] = messages
     body |= reasoning
     if request.temperature is not None and not thinking.is_on(reasoning) and takes_temperature(model):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from octo.errors import ExpressionError, ProviderError
-from octo.llm import faults
+from octo.llm import facts, faults
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -142,6 +142,9 @@ class ScriptedModel:
     def media_types(self) -> frozenset[str] | None:
         """It reads every type."""
         return None
+
+    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
+        return facts.answers_by_tool(model or self._model, with_tools=with_tools)
 
     async def complete(
         self,
