@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ import typer
 
 from octo.errors import ConfigError, OctoError, UsageError
 from octo.testing import report as reports
+from octo.testing.mutate import mutations
 from octo.testing.pairing import Pair, pairs
 from octo.testing.report import Line
 from octo.testing.results import Report, Result, SuiteResult
@@ -43,6 +44,8 @@ class Asked:
     report_json: Path | None = None
     verbose: bool = False
     json: bool = False
+    coverage: bool = False
+    mutate: bool = False
 
     def pairs(self) -> list[Pair]:
         """The suites with their configs. Raises UsageError for a path that names none."""
@@ -67,8 +70,10 @@ class Asked:
                 wall,
                 runner.workspace.directory,
                 interrupted=not finished,
-                coverage=[runner.coverage[path] for path in sorted(runner.coverage)],
+                coverage=[runner.coverage[path] for path in sorted(runner.coverage)] if self.coverage else (),
             )
+            if self.mutate and report.exit_status == 0:
+                report = replace(report, mutations=await mutations(runner, around, found, told.tick))
         except BaseException:
             runner.workspace.remove()
             raise
@@ -88,6 +93,8 @@ class Asked:
             output.document(session, reports.as_json(report), json=True)
             return
         _print(session, list(reports.total_lines(report)))
+        if self.mutate and report.exit_status:
+            session.tell("nothing was changed: `--mutate` needs cases that all pass")
         if session.environ.get("GITHUB_ACTIONS") == "true":
             output.put_lines(session, list(reports.github(report)))
 
@@ -118,7 +125,8 @@ class Telling:
                 self.clear()
                 suite = SuiteResult(pair, self.results_of(cases))
                 _print(self._session, list(reports.suite_lines(suite, verbose=self._verbose)))
-        self._show()
+        fell = f", {self._fell_short} not passed" if self._fell_short else ""
+        self._show(f"{len(self._results)} of {self._total} cases{fell}")
 
     def results_of(self, cases: Sequence[Trial]) -> list[Result]:
         return [self._results[trial.number] for trial in cases]
@@ -129,14 +137,16 @@ class Telling:
             self._session.err.write(_GROUND)
             self._session.err.flush()
 
-    def _show(self) -> None:
+    def tick(self, done: int, total: int) -> None:
+        """Tell how many changes of the configs were tried."""
+        self._show(f"{done} of {total} changes")
+
+    def _show(self, text: str) -> None:
         now = time.monotonic()
-        if not self._shows or now - self._shown_at < 0.1:
-            return
-        self._shown_at = now
-        fell = f", {self._fell_short} not passed" if self._fell_short else ""
-        self._session.err.write(f"{_GROUND}{len(self._results)} of {self._total} cases{fell}")
-        self._session.err.flush()
+        if self._shows and now - self._shown_at >= 0.1:
+            self._shown_at = now
+            self._session.err.write(f"{_GROUND}{text}")
+            self._session.err.flush()
 
 
 async def watching(session: Session, asked: Asked, around: Surroundings) -> int:

@@ -64,6 +64,14 @@ def command(
             "--coverage/--no-coverage", show_default=False, help="Tell what of the config is reached; default off"
         ),
     ] = False,
+    mutate: Annotated[
+        bool,
+        typer.Option(
+            "--mutate/--no-mutate",
+            show_default=False,
+            help="List changes of the config that no case notices; default off",
+        ),
+    ] = False,
     fail_fast: Annotated[
         bool,
         typer.Option(
@@ -109,7 +117,7 @@ def command(
         parallel=parallel if parallel > 0 else os.cpu_count() or 1,
         repeat=repeat,
         fail_fast=fail_fast,
-        coverage=coverage,
+        coverage=coverage or mutate,
         command=(sys.executable, "-m", "octo_cli") if isolate else (),
         level="" if verbose else "error",
     )
@@ -123,6 +131,8 @@ def command(
         report_json=report_json,
         verbose=verbose,
         json=json,
+        coverage=coverage,
+        mutate=mutate,
     )
     return signals.run(session, watching(session, asked, around) if watch else asked.run(session, around))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from octo.block import Block, Branch, Chain, Place
@@ -48,22 +48,34 @@ def outline(data: Mapping[str, Json]) -> Config:
 
 def put(data: dict[str, Json], path: _Path, block: Block) -> dict[str, Json]:
     """The data with a block in the place of the one at a path; what is given stays as it is."""
+    return edit(data, path, lambda _: block)
+
+
+def edit(data: dict[str, Json], path: _Path, change: Callable[[Json], Json]) -> dict[str, Json]:
+    """The data with a change of what is at a path; what is given stays as it is. Blocks that are built are left alone.
+
+    Raises KeyError when nothing is there.
+    """
     processors = {str(entry.get("name")): entry for entry in _list(data.get("processors")) if isinstance(entry, dict)}
-    replaced: dict[str, Json] = _put(data, path, block, processors)
-    return replaced
+    edited: dict[str, Json] = _edit(data, path, change, processors)
+    return edited
 
 
-def _put(node: Json, path: _Path, block: Block, processors: Mapping[str, Mapping[str, Json]]) -> Json:
+def _edit(
+    node: Json, path: _Path, change: Callable[[Json], Json], processors: Mapping[str, Mapping[str, Json]]
+) -> Json:
     if not path:
-        return block
+        return change(node)
+    if isinstance(node, Block):
+        return node
     step, *rest = path
     if isinstance(node, list):
-        return [_put(item, tuple(rest), block, processors) if at == step else item for at, item in enumerate(node)]
+        return [_edit(item, tuple(rest), change, processors) if at == step else item for at, item in enumerate(node)]
     settings = node.get("settings")
     if step not in node and isinstance(settings, dict) and step in settings:
-        return {**node, "settings": _put(settings, path, block, processors)}
+        return {**node, "settings": _edit(settings, path, change, processors)}
     value = node[step] if step in node else _settings(node, processors)[str(step)]
-    return {**node, step: _put(value, tuple(rest), block, processors)}
+    return {**node, step: _edit(value, tuple(rest), change, processors)}
 
 
 def _outlines(chain: list[Json], prefix: str, path: _Path, processors: Mapping[str, Mapping[str, Json]]) -> Chain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -37,6 +37,14 @@ class Coverage:
     config: Config
     reached: set[Keys] = field(default_factory=set)
     """The blocks that were run, by their places; one that is mocked counts."""
+    mocked: set[Keys] = field(default_factory=set)
+    """Those of them for which only mocks were run."""
+
+    def reach(self, reached: Set[Keys], mocked: Set[Keys]) -> None:
+        """Take note of the blocks that a case ran, some of them mocked."""
+        real = (self.reached - self.mocked) | (reached - mocked)
+        self.reached |= reached
+        self.mocked = self.reached - real
 
     def reach_address(self, address: str) -> None:
         """Take note of a block that was run, by an address that the run log tells."""

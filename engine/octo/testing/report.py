@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 import octo
@@ -12,6 +12,9 @@ from octo.logline import printable
 from octo.testing.coverage import Coverage
 from octo.testing.results import Report, Result, SuiteResult
 from octo.values import Json, Ordered
+
+if TYPE_CHECKING:
+    from octo.testing.mutate import Mutations
 
 Look: TypeAlias = Literal["", "good", "bad", "faint"]
 
@@ -95,6 +98,10 @@ def total_lines(report: Report) -> Iterator[Line]:
         yield Line("")
         for coverage in report.coverage:
             yield from _coverage_lines(coverage)
+    if report.mutations:
+        yield Line("")
+        for mutations in report.mutations:
+            yield from _mutation_lines(mutations)
     if report.directory is not None:
         yield Line("")
         yield Line(f"the runs are in {report.directory}")
@@ -105,6 +112,13 @@ def _coverage_lines(coverage: Coverage) -> Iterator[Line]:
     yield Line(f"coverage of {printable(str(coverage.path))}: {', '.join(shown) or 'nothing to reach'}")
     for part in coverage.missing():
         yield Line(f"  not reached: {part.kind} {printable(part.address)}  at {part.location}")
+
+
+def _mutation_lines(mutations: Mutations) -> Iterator[Line]:
+    noticed = mutations.total - len(mutations.unnoticed)
+    yield Line(f"changes of {printable(str(mutations.path))}: {noticed} of {mutations.total} noticed")
+    for mutant in mutations.unnoticed:
+        yield Line(f"  not noticed: {printable(mutant.what)}  at {mutant.location}")
 
 
 def _flaky(result: Result) -> str:
@@ -242,6 +256,8 @@ def as_json(report: Report) -> Ordered:
     parts["suites"] = [_suite(suite) for suite in report.suites]
     if report.coverage:
         parts["coverage"] = [_coverage(coverage) for coverage in report.coverage]
+    if report.mutations:
+        parts["mutations"] = [_mutations(mutations) for mutations in report.mutations]
     return parts
 
 
@@ -251,6 +267,14 @@ def _coverage(coverage: Coverage) -> Ordered:
         config=str(coverage.path),
         reached=Ordered((kind, Ordered(reached=reached, total=total)) for kind, (reached, total) in counts),
         missing=[Ordered(kind=part.kind, address=part.address, at=str(part.location)) for part in coverage.missing()],
+    )
+
+
+def _mutations(mutations: Mutations) -> Ordered:
+    return Ordered(
+        config=str(mutations.path),
+        total=mutations.total,
+        unnoticed=[Ordered(what=mutant.what, at=str(mutant.location)) for mutant in mutations.unnoticed],
     )
 
 

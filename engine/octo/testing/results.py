@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from octo.testing.coverage import Coverage
 from octo.testing.expect import Failure
 from octo.testing.pairing import Pair
 from octo.testing.trial import Trial
 from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.testing.mutate import Mutations
 
 Status: TypeAlias = Literal["passed", "failed", "errored", "skipped", "not-run"]
 
@@ -85,6 +88,8 @@ class Report:
     interrupted: bool = False
     coverage: Sequence[Coverage] = ()
     """What was reached of each config, if that was asked."""
+    mutations: Sequence[Mutations] = ()
+    """What became of changes of each config, if that was asked."""
     counts: Counter[Status] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from octo import invocation, logline, process
 from octo.config import address, load, merge
@@ -30,6 +30,9 @@ from octo.testing.results import Result
 from octo.testing.trial import Trial
 from octo.testing.workspace import Files, Workspace
 from octo.values import Json, clone, dumps, masked, parse
+
+if TYPE_CHECKING:
+    from octo.testing.mutate import Mutant
 
 GRACE: Final = 10.0
 """Seconds that a case may go on after its time limit before it is cancelled."""
@@ -59,6 +62,8 @@ class Surroundings:
     level: str = "error"
     """What flows log, as `LOG_LEVEL` says it; empty for what the environment says."""
     grace: float = GRACE
+    mutant: Mutant | None = None
+    """A change of the config that is called."""
 
     def environment(self, trial: Trial) -> dict[str, str]:
         """The environment of a case."""
@@ -79,7 +84,14 @@ class Attempt:
 class Runner:
     """Runs cases and tells what became of each."""
 
-    def __init__(self, around: Surroundings, *, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        *,
+        documents: dict[Path, tuple[Document, ...]] | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """`documents` are those of configs that were read before, by their paths."""
         self.workspace = Workspace(around.variables)
         self.abandoned: list[asyncio.Task[None]] = []
         """What went on although it was cancelled."""
@@ -87,7 +99,7 @@ class Runner:
         """By the paths of configs."""
         self._around = around
         self._clock = clock
-        self._documents: dict[Path, tuple[Document, ...]] = {}
+        self.documents = {} if documents is None else documents
         self._configs: dict[object, Config] = {}
         self._stopped = False
 
@@ -205,7 +217,7 @@ class Runner:
                 envelope, records = await self._in_this_process(trial, attempt, config, stage)
             finally:
                 if self._around.coverage:
-                    self._covered(trial, environ, config).reached |= stage.reached
+                    self._covered(trial, environ, config).reach(stage.reached, stage.mocks.keys())
         attempt.evidence = Evidence(envelope, records, addresses)
 
     async def _in_this_process(
@@ -236,7 +248,7 @@ class Runner:
         path = trial.pair.config
         if path not in self.coverage:
             with suppress(ConfigError):
-                config = load.build(self._documents[path], path, environ=environ, cwd=self._around.cwd)
+                config = self.build(path, environ=environ)
             self.coverage[path] = Coverage(path, config)
         return self.coverage[path]
 
@@ -245,12 +257,27 @@ class Runner:
         path, doubles = trial.pair.config, trial.doubles
         key = (path, tuple(sorted(trial.env.items())), frozenset(doubles.mocks))
         if key not in self._configs:
-            if path not in self._documents:
-                self._documents[path] = merge.read(path)
-            self._configs[key] = load.build(
-                self._documents[path], path, environ=environ, cwd=self._around.cwd, rewrite=doubles.rewrite
-            )
+            self._configs[key] = self.build(path, self._around.mutant, environ=environ, rewrite=doubles.rewrite)
         return self._configs[key]
+
+    def build(
+        self,
+        path: Path,
+        mutant: Mutant | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        rewrite: load.Rewrite | None = None,
+    ) -> Config:
+        """A config, with mocks in the place of blocks and with a change. Raises ConfigError."""
+
+        def changed(data: dict[str, Json]) -> tuple[dict[str, Json], list[Problem]]:
+            data, problems = rewrite(data) if rewrite else (data, [])
+            return (mutant.rewrite(data) if mutant else data), problems
+
+        if path not in self.documents:
+            self.documents[path] = merge.read(path)
+        environ = self._around.environ if environ is None else environ
+        return load.build(self.documents[path], path, environ=environ, cwd=self._around.cwd, rewrite=changed)
 
     async def _in_a_process(
         self, trial: Trial, attempt: Attempt, environ: Mapping[str, str]

@@ -285,3 +285,21 @@ def test_suites_run_again_when_a_file_of_theirs_changes(tmp_path, file):
     assert [line[:19] for line in first[:2]] == ["ok   app_test.yaml ", "ok   b_test.yaml  ("]
     assert [line[:12] for line in second] == ["FAIL app_tes", "  --- FAIL: "]
     assert process.returncode == 130
+
+
+def test_coverage_and_unnoticed_changes_are_told(test):
+    told = test("-k", "two", "--coverage", "--mutate").stdout
+
+    assert told.endswith(
+        "1 passed, 0 failed, 0 errored, 0 skipped  (…)\n\n"
+        "coverage of .: 1 of 1 flows, 1 of 1 blocks\n\n"
+        "changes of .: 2 of 2 noticed\n"
+    )
+
+
+def test_nothing_is_changed_as_long_as_cases_fail(test, tmp_path):
+    write(tmp_path, SUITE.replace("TOTAL", "5"))
+
+    ran = test("--mutate")
+
+    assert (ran.status, ran.stderr) == (1, "nothing was changed: `--mutate` needs cases that all pass\n")
