@@ -190,9 +190,21 @@ class FunctionTool(Shape):
     strict: bool | None = True
 
 
+class ImageTool(Shape):
+    """Image generation, "Customize image output"."""
+
+    type: Literal["image_generation"]
+    quality: Literal["low", "medium", "high", "auto"] = "auto"
+    size: str | None = None
+
+
 class NamedChoice(Shape):
     type: Literal["function"]
     name: str
+
+
+class BuiltInChoice(Shape):
+    type: Literal["image_generation"]
 
 
 class Reasoning(Shape):
@@ -239,8 +251,8 @@ class ResponsesRequest(Shape):
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     text: TextConfig | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedChoice | None = None
-    tools: list[FunctionTool] = []
+    tool_choice: Literal["none", "auto", "required"] | NamedChoice | BuiltInChoice | None = None
+    tools: list[Annotated[FunctionTool | ImageTool, Field(discriminator="type")]] = []
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     user: str | None = None
 
@@ -248,7 +260,7 @@ class ResponsesRequest(Shape):
 TAGS = frozenset(
     {
         *("message", "answer", "function_call", "function_call_output", "reasoning"),
-        *("input_text", "input_image", "input_file", "output_text", "refusal"),
+        *("input_text", "input_image", "input_file", "output_text", "refusal", "function", "image_generation"),
     }
 )
 """Steps of pydantic's paths that are names of alternatives, where they follow a number."""

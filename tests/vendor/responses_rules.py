@@ -16,8 +16,10 @@ from itertools import pairwise
 from vendor.content import is_schema, of_data_url, strict_faults
 from vendor.responses_request import (
     AssistantMessage,
+    BuiltInChoice,
     FunctionCall,
     FunctionCallOutput,
+    FunctionTool,
     InputFile,
     InputImage,
     InputText,
@@ -222,7 +224,7 @@ def reasoning_of_the_open_turn_comes_back(request: ResponsesRequest, issued: Iss
 
 def tool_names_are_unique(request: ResponsesRequest) -> Iterator[str]:
     """Other servers of the API refuse two tools of one name."""
-    names = [tool.name for tool in request.tools]
+    names = [tool.name for tool in _functions(request)]
     if len(set(names)) < len(names):
         yield "Tool names must be unique."
 
@@ -231,7 +233,7 @@ def parameters_are_a_schema_of_an_object(request: ResponsesRequest) -> Iterator[
     """Error text: `Invalid schema for function 'x': schema must be a JSON Schema of 'type: "object"', got …`; in
     strict mode, which counts where none is named, it must be closed, too.
     """
-    for tool in request.tools:
+    for tool in _functions(request):
         schema = tool.parameters
         if schema is None:
             continue
@@ -249,10 +251,14 @@ def tool_choice_can_be_followed(request: ResponsesRequest) -> Iterator[str]:
     """
     if request.tool_choice is None or request.tool_choice == "auto":
         return
+    if isinstance(request.tool_choice, BuiltInChoice):
+        if request.tool_choice.type not in {tool.type for tool in request.tools}:
+            yield f"Tool choice '{request.tool_choice.type}' not found in 'tools' parameter."
+        return
     if not request.tools:
         yield f"Tool choice '{request.tool_choice}' must be specified with 'tools' parameter."
     elif isinstance(request.tool_choice, NamedChoice) and request.tool_choice.name not in {
-        tool.name for tool in request.tools
+        tool.name for tool in _functions(request)
     }:
         yield "Tool choice 'function' not found in 'tools' parameter."
 
@@ -327,6 +333,10 @@ RULES = (
     stream_options_belong_to_a_stream,
     files_are_what_they_claim,
 )
+
+
+def _functions(request: ResponsesRequest) -> list[FunctionTool]:
+    return [tool for tool in request.tools if isinstance(tool, FunctionTool)]
 
 
 def _refuse_constant(name: str) -> Json:

@@ -100,6 +100,7 @@ GOOD = {
     "reasoning before calls": talk(HELLO, thought(), thought("rs_2"), calls(), output()),
     "a forced tool": talk(HELLO, tools=[tool()], tool_choice={"type": "function", "name": "find"}),
     "a strict tool": talk(HELLO, tools=[tool(schema=CLOSED, strict=True)], tool_choice="required"),
+    "an image": talk(HELLO, tools=[{"type": "image_generation"}], tool_choice={"type": "image_generation"}),
     "a model that does not think": talk(HELLO, model="gpt-4.1", temperature=1.5),
 }
 
@@ -192,6 +193,10 @@ BAD = {
         "'additionalProperties' is required to be supplied and to be false.",
     ),
     "a forced tool without tools": (talk(HELLO, tool_choice="required"), "must be specified with 'tools' parameter."),
+    "an image without its tool": (
+        talk(HELLO, tools=[tool()], tool_choice={"type": "image_generation"}),
+        "Tool choice 'image_generation' not found in 'tools' parameter.",
+    ),
     "an unknown tool": (
         talk(HELLO, tools=[tool()], tool_choice={"type": "function", "name": "gone"}),
         "Tool choice 'function' not found in 'tools' parameter.",

@@ -20,7 +20,19 @@ class Learnt:
     """Parameters that the endpoint does not take."""
     on_chat: bool = False
     """Whether it answers on Chat Completions only."""
+    lacks_route: bool = False
+    """Whether it said that it does not have another API, and that is still to be noted for other sessions."""
     answered: bool = False
+
+    def moves_to_chat(self, error: ProviderError) -> bool:
+        """Go over to Chat Completions if a refusal may mean that the endpoint has no other API; whether that is so.
+
+        Where a call was answered before, the API is there.
+        """
+        if self.answered or self.on_chat or error.status not in {400, 404} or isinstance(error, ContextTooLong):
+            return False
+        self.on_chat, self.lacks_route = True, error.status == 404
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +88,3 @@ def _holds(body: Json, name: str) -> bool:
             return False
         body = body[step]
     return True
-
-
-def is_unknown_route(error: ProviderError) -> bool:
-    """Whether a refusal may mean that the endpoint does not have the API that was called."""
-    return error.status in {400, 404} and not isinstance(error, ContextTooLong)

@@ -106,7 +106,8 @@ class HttpModel:
             messages = media.with_true_types(request.messages, provider.media_types)
             request = replace(request, messages=messages)
             endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)
-            return await self._answered(request, provider, endpoint, session, on_delta)
+            answer = await self._answered(request, provider, endpoint, session, on_delta)
+            return replace(answer, asked=model, connector=self._instance)
         except ProviderError as error:
             error.provider = provider.id
             error.hint = error.hint or hint(error, self._endpoint.credentials, model)
@@ -147,29 +148,19 @@ class HttpModel:
             try:
                 answer = await self._transport.send(call, partial(wire.decoder, request), on_delta)
             except ProviderError as error:
-                if not self._learn(learnt, error, call, provider, endpoint):
+                refused = fallbacks.refused(error, call)
+                learnt.refused |= refused
+                self._refused[endpoint.model] |= refused & fallbacks.LASTING
+                may_chat = request.output_type == "text" and provider.may_chat(endpoint.credentials)
+                if not refused and not (may_chat and learnt.moves_to_chat(error)):
                     raise
                 before, refusal = call, error
                 continue
-            if not learnt.answered and refusal is not None and refusal.status == 404 and learnt.on_chat:
+            if learnt.lacks_route:
                 self._chat_until[endpoint.model] = self._clock() + _CHAT_NANOSECONDS
+                learnt.lacks_route = False
             learnt.answered = True
             return answer
-
-    def _learn(
-        self, learnt: Learnt, error: ProviderError, call: HttpCall, provider: Provider, endpoint: Endpoint
-    ) -> bool:
-        """Note what a refusal is about; false when the call could only be made again as it was."""
-        refused = fallbacks.refused(error, call)
-        learnt.refused |= refused
-        self._refused[endpoint.model] |= refused & fallbacks.LASTING
-        if refused:
-            return True
-        first = not learnt.answered and not learnt.on_chat
-        if not (first and provider.may_chat(endpoint.credentials) and fallbacks.is_unknown_route(error)):
-            return False
-        learnt.on_chat = True
-        return True
 
     def _warn(self, text: str) -> None:
         which = f'connector "{self._instance}": ' if self._instance else ""

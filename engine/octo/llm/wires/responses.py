@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from octo.errors import BadRequest, Truncated
-from octo.llm import conversation, facts, faults, schemas
+from octo.llm import conversation, facts, faults, media, schemas
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -43,6 +43,7 @@ MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/w
 
 _LONGEST_ID: Final = 64
 _OUTPUT: Final = "structured_output"
+_DRAW: Final = "image_generation"
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _KEPT: Final = ("type", "id", "summary", "encrypted_content", "content")
 """What is sent back of an item of reasoning; the vendor refuses the rest of what it says of one."""
@@ -77,6 +78,7 @@ class Responses:
             body["user"] = credentials.user
         if "prompt_cache_key" not in endpoint.refused and (key := endpoint.cache_key(request)):
             body["prompt_cache_key"] = key
+        stream = stream and request.output_type == "text"
         if stream:
             body["stream"] = True
         return HttpCall(join_url(credentials.base_url, "responses"), credentials.headers({}), to_bytes(body), stream)
@@ -173,6 +175,8 @@ def _result(part: Part) -> dict[str, Json]:
 
 def _tools(request: ChatRequest) -> dict[str, Json]:
     """The tools, not in strict mode, which authors' schemas need not fit, and which one is to be called."""
+    if request.output_type == "image":
+        return {"tools": [{"type": _DRAW, "quality": "low"}], "tool_choice": {"type": _DRAW}}
     if not request.tools:
         return {}
     tools: list[Json] = []
@@ -199,6 +203,8 @@ def _settings(request: ChatRequest, endpoint: Endpoint) -> dict[str, Json]:
     if request.temperature is not None and "temperature" not in endpoint.refused:
         settings["temperature"] = request.temperature
     effort = request.reasoning_effort or endpoint.reasoning
+    if request.output_type == "image":
+        return settings
     if effort:
         settings["reasoning"] = {"effort": effort}
         if effort != "none" and "reasoning.summary" not in endpoint.refused:
@@ -290,6 +296,8 @@ class Decoder:
                 is_echoed = item.whole.get("id") and (item.whole.get("encrypted_content") or item.whole.get("content"))
                 if text or is_echoed:
                     yield Reasoning(text, {**self._mark, "item": _echo(item.whole)} if is_echoed else None)
+            case "image_generation_call":
+                yield from _image(item.whole.get("result"))
 
     def _stop_reason(self, *, refused: bool, calls: bool) -> StopReason:
         if refused or self._cut_by == "content_filter":
@@ -443,6 +451,15 @@ class Decoder:
 def _echo(item: dict[str, Json]) -> dict[str, Json]:
     """An item of reasoning as it is sent back."""
     return {"summary": [], **{key: item[key] for key in _KEPT if item.get(key)}}
+
+
+def _image(result: Json) -> Iterator[File]:
+    try:
+        data = b64decode(_text(result), validate=True)
+    except ValueError:
+        return
+    if data:
+        yield File(media.sniff(data) or "image/png", data)
 
 
 def _usage(usage: Json) -> Usage | None:
