@@ -135,6 +135,7 @@ PROVIDERS: Final = {
             base_url="",
             base_url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
             media_types=bedrock.MEDIA_TYPES,
+            answers_by_tool=True,
         ),
         Provider(
             id="mistral",

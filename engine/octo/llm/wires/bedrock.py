@@ -88,7 +88,7 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     if system:
         body["system"] = system
     if tools:
-        body["toolConfig"] = {"tools": tools, **_tool_choice(request)}
+        body["toolConfig"] = {"tools": tools, **_tool_choice(thinking.unforced(request, more))}
     body["messages"] = messages
     if inference:
         body["inferenceConfig"] = inference
