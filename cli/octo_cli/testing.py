@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ from octo.testing.mutate import mutations
 from octo.testing.pairing import Pair, pairs
 from octo.testing.report import Line
 from octo.testing.results import Report, Result, SuiteResult
-from octo.testing.runner import Runner, Surroundings
+from octo.testing.runner import Printed, Runner, Surroundings
 from octo.testing.trial import Trial, by_suite, shuffled, trials
 from octo.testing.watch import State, affected, changed, state
 from octo_cli import diagnostics, output, startup
@@ -61,7 +62,8 @@ class Asked:
         told = Telling(session, found, verbose=self.verbose, silent=self.json)
         try:
             order = found if self.shuffle is None else shuffled(found, self.shuffle)
-            finished = await runner.run(order, told.hear)
+            with redirect_stdout(Printed()):
+                finished = await runner.run(order, told.hear)
             runner.workspace.clear()
             suites = [SuiteResult(pair, told.results_of(cases)) for pair, cases in by_suite(found)]
             wall = time.perf_counter() - started
@@ -73,7 +75,8 @@ class Asked:
                 coverage=[runner.coverage[path] for path in sorted(runner.coverage)] if self.coverage else (),
             )
             if self.mutate and report.exit_status == 0:
-                report = replace(report, mutations=await mutations(runner, around, found, told.tick))
+                with redirect_stdout(Printed()):
+                    report = replace(report, mutations=await mutations(runner, around, found, told.tick))
         except BaseException:
             runner.workspace.remove()
             raise

@@ -351,3 +351,61 @@ def test_half_an_emoji_in_a_mock_is_replaced(invoke: Any) -> None:
         parsed(invoke("shop", "--mocks", mocks, "--break-at", "shop.price"))["message"]["body"]["q"]
         == "\ufffd \U0001f600"
     )
+
+
+# ---------------------------------------------------------------- written models
+
+AGENT = """\
+connectors:
+  - { name: claude, type: llm-anthropic, settings: { apiKey: k } }
+  - { name: files, type: file, settings: { root: . } }
+flows:
+  - name: main
+    process:
+      - type: ai-agent
+        connector: claude
+        prompt: Do it.
+        tools: [ { name: look, description: Looks., process: [] } ]
+"""
+
+
+@pytest.fixture
+def agent(octo: Any, tmp_path: Path) -> Any:
+    """Call an agent with what a debug config says of models."""
+    (tmp_path / "agent.yaml").write_text(AGENT, encoding="utf-8")
+
+    def call(models: str, **more: Any) -> Any:
+        (tmp_path / "debug.yaml").write_text(f"models:\n  {models}\n", encoding="utf-8")
+        return octo("invoke", "--config", "agent.yaml", "--flow", "main", "--run-debug-config", "debug.yaml", **more)
+
+    return call
+
+
+def test_replies_of_a_debug_config_are_given_in_the_place_of_a_model(agent: Any) -> None:
+    body = parsed(agent("claude: [ { calls: [ { name: look, args: { at: 1 } } ] }, { text: done } ]"))["body"]
+
+    assert body == "done"
+
+
+@pytest.mark.parametrize(
+    ("models", "error"),
+    [
+        (
+            "claude: [ { calls: [ { name: look } ] } ]",
+            'debug.yaml:2:3: model "claude": turn 2 is not written, which was asked with '
+            '{"results":[{"id":"call_1","isError":false,"name":"look","text":"{}"}],"role":"tool"}',
+        ),
+        ("clade: []", 'debug.yaml:2:3: model "clade": no connector has this name (models: claude)'),
+        ("files: []", 'debug.yaml:2:3: model "files": it is a connector of type `file`, which is no model'),
+        (
+            "claude: [ { txt: a } ]",
+            'debug.yaml:2:15: parse debug config "debug.yaml": field txt not found in an entry of `claude`',
+        ),
+    ],
+    ids=["used up", "no connector", "no model", "no reply"],
+)
+def test_models_that_cannot_be_given_end_with_2(agent: Any, models: str, error: str) -> None:
+    outcome = agent(models, terminal="err")
+
+    assert (outcome.stdout, outcome.status) == ("", 2)
+    assert f"error: {error}\n" in outcome.stderr

@@ -47,12 +47,15 @@ def suite_lines(suite: SuiteResult, *, verbose: bool = False) -> Iterator[Line]:
     word = "FAIL" if suite.fell_short else "ok  "
     head = f"{word} {printable(str(suite.pair.suite))}"
     yield Line(f"{head}  ({printable(suite.flow)})  {_ms(suite.seconds)}", "bad" if suite.fell_short else "good", 4)
+    told = ""
     for result in suite.results:
         if verbose or result.status != "passed":
-            yield from _case_lines(result, verbose=verbose)
+            yield from _case_lines(result, told, verbose=verbose)
+        told = result.error or told
 
 
-def _case_lines(result: Result, *, verbose: bool) -> Iterator[Line]:
+def _case_lines(result: Result, told: str, *, verbose: bool) -> Iterator[Line]:
+    """What is told of a case; `told` is the last error that was, which is not repeated."""
     mark = f"  --- {_MARKS[result.status]}"
     look: Look = "bad" if result.fell_short else "good" if result.status == "passed" else "faint"
     yield Line(f"{mark}: {printable(result.trial.name)}{_remark(result)}", look, len(mark))
@@ -64,7 +67,9 @@ def _case_lines(result: Result, *, verbose: bool) -> Iterator[Line]:
         yield from (Line(f"        {printable(line)}") for line in failure.lines)
         if failure.location:
             yield Line(f"          at {failure.location}", "faint", 200)
-    if not result.failures:
+    if result.error and result.error == told:
+        yield Line("        the same error")
+    elif result.error:
         yield from (Line(f"        {printable(line)}") for line in result.lines)
     if verbose and result.stderr:
         yield from (Line(f"        {printable(line)}", "faint", 200) for line in result.stderr.splitlines())

@@ -31,7 +31,7 @@ class Result:
     error: str = ""
     """Why it could not be judged."""
     stderr: str = ""
-    """What its flow logged, or wrote to standard error."""
+    """What its flow logged and printed."""
     envelope: Mapping[str, Json] | None = None
     reproduce: str = ""
     """A command that makes the same call."""

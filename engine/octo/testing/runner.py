@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 import re
@@ -76,7 +77,7 @@ class Attempt:
     """What a call of a case has left so far."""
 
     lines: list[str] = field(default_factory=list)
-    """What its flow logged, or wrote to standard error."""
+    """What its flow logged and printed."""
     evidence: Evidence | None = None
     mask: Callable[[str], str] = str
 
@@ -234,7 +235,7 @@ class Runner:
             config,
             stage=stage,
             observers=observers,
-            outputs={"stdout": lambda line: None, "stderr": attempt.lines.append},
+            outputs={"stdout": attempt.lines.append, "stderr": attempt.lines.append},
             clock=self._clock,
         )
         given = trial.input
@@ -291,10 +292,10 @@ class Runner:
         try:
             words = [*self._around.command, *arguments]
             async with process.running(words, stdin=None, env=environ, cwd=self._around.cwd) as child:
-                _, said = await asyncio.gather(child.stdout.read(), child.stderr.read())
+                streams = await asyncio.gather(child.stdout.read(), child.stderr.read())
                 await child.exited.wait()
-            text = said.decode("utf-8", errors="replace")
-            attempt.lines += text.splitlines()
+            printed, text = (stream.decode("utf-8", errors="replace") for stream in streams)
+            attempt.lines += [*printed.splitlines(), *text.splitlines()]
             if not files.envelope.exists():
                 raise _error_of_process(trial, files, text, child.code)
             records = []
@@ -379,6 +380,8 @@ class _Lines:
         self._lines = lines
         self._least = logline.rank(level.strip())
         self._clock = clock
+        self._begun = ""
+        """What was printed of a line that is not at its end."""
 
     def notify(self, event: Event) -> None:
         if isinstance(event, LogLine):
@@ -389,9 +392,26 @@ class _Lines:
         if logline.rank(level) >= self._least:
             self._lines.append(logline.as_text(self._clock(), level, text, fields))
 
+    def write(self, text: str) -> None:
+        """Keep what Python code prints."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        self._lines += lines
+
 
 _here: ContextVar[_Lines | None] = ContextVar("octo.testing.here", default=None)
-"""Where what octo's modules say through `logging` belongs."""
+"""Where what octo's modules say through `logging` belongs, and what Python code prints."""
+
+
+class Printed(io.TextIOBase):
+    """Takes what Python code of a flow prints to the case in which it does; a stand-in for standard output."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if (heard := _here.get()) is not None:
+            heard.write(text)
+        return len(text)
 
 
 @contextmanager

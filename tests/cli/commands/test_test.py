@@ -303,3 +303,17 @@ def test_nothing_is_changed_as_long_as_cases_fail(test, tmp_path):
     ran = test("--mutate")
 
     assert (ran.status, ran.stderr) == (1, "nothing was changed: `--mutate` needs cases that all pass\n")
+
+
+@pytest.mark.parametrize("args", [(), ("--isolate",)], ids=["in process", "isolated"])
+def test_what_python_code_prints_is_no_part_of_the_report(octo, test, tmp_path, args):
+    (tmp_path / "loud.py").write_text("def shout(body):\n    print('one', 'two')\n    return 1\n", encoding="utf-8")
+    (tmp_path / "app.yaml").write_text(
+        "flows: [ { name: bill, process: [ { type: python, settings: { file: loud.py, function: shout } } ] } ]",
+        encoding="utf-8",
+    )
+    write(tmp_path, "flow: bill\ncases: [ { name: one } ]")
+
+    ran = octo("test", "--json", *args, environ={"PATH": os.environ["PATH"]})
+
+    assert json.loads(ran.stdout)["suites"][0]["cases"][0]["stderr"] == "one two"

@@ -223,3 +223,15 @@ async def test_github_shows_each_failure_at_its_line(report):
         '::error file=app_test.yaml,line=7,col=13,title=app_test.yaml › broken::app_test.yaml:7:30: spy "bill.none": '
         'no block "none" in that chain (blocks: it)',
     ]
+
+
+async def test_an_error_that_many_cases_have_is_told_once(tmp_path):
+    suite = "flow: bill\nmocks: { bill.none: { default: { body: 1 } } }\ncases: [ { name: one }, { name: two } ]"
+    results = await run(tmp_path, CONFIG, suite)
+
+    lines = shown(reports.suite_lines(SuiteResult(results[0].trial.pair, results)))
+
+    assert [line for line in lines if "reproduce" not in line][3:] == [
+        "  --- ERROR: two (…)",
+        "        the same error",
+    ]
