@@ -43,12 +43,14 @@ class Totals:
     usage: Usage | None = None
     unmetered: int = 0
     """Turns whose tokens nobody told."""
+    unpriced: int = 0
+    """Turns whose cost is not known."""
     gave_up: str = ""
 
     def line(self, now: float) -> str:
         """One line that sums it up. Unknown tokens are said to be unknown, never zero."""
         calls = _count(self.tool_calls, "tool call") + (f" ({self.failed_calls} failed)" if self.failed_calls else "")
-        parts = [_count(self.turns, "turn"), calls, self._tokens()]
+        parts = [_count(self.turns, "turn"), calls, self._tokens(), *self._cost()]
         parts.append(span(now - (self.started or now)))
         if self.gave_up:
             parts.append(f"gave up: {self.gave_up}")
@@ -61,6 +63,13 @@ class Totals:
         counts = ((read, "read"), (written, "written"))
         parts = [f"{_count(count, 'token')} {verb}" for count, verb in counts if count is not None]
         return ("at least " if self.unmetered else "") + " and ".join(parts)
+
+    def _cost(self) -> list[str]:
+        """What it cost, where anything is known of that."""
+        from octo.runlog.words import money
+
+        cost = self.usage.cost_usd if self.usage else None
+        return [] if cost is None else [("at least " if self.unpriced else "") + money(cost)]
 
 
 @dataclass(slots=True)
@@ -162,6 +171,7 @@ class Progress:
                 agent.turn = event.iteration
             case TurnEnded():
                 totals.turns += 1
+                totals.unpriced += event.usage is None or event.usage.cost_usd is None
                 if event.usage is None:
                     totals.unmetered += 1
                 else:
@@ -193,6 +203,7 @@ class Progress:
                     toolCalls=event.tool_calls,
                     tokensRead=_read(event.usage),
                     tokensWritten=event.usage.output_tokens if event.usage else None,
+                    costUSD=event.usage.cost_usd if event.usage else None,
                     seconds=round(event.seconds, 3),
                     error=event.error.message if event.error else None,
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, TypeAlias
 
@@ -26,6 +26,8 @@ from octo.message import Message
 from octo.values import Json, clone, kind_of
 
 if TYPE_CHECKING:
+    from octo.block import Finding
+    from octo.config.model import Config
     from octo.invocation import Outcome
     from octo.runtime import Runtime
 
@@ -111,6 +113,10 @@ class Connector(Model):
         if cls is Connector:
             return core_schema.with_info_plain_validator_function(_build)
         return handler(source)  # type: ignore[no-any-return]  # the default of every model
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        """What is wrong in view of the whole config; the paths of findings are below the connector."""
+        return iter(())
 
     def open(self, runtime: Runtime) -> AbstractAsyncContextManager[object]:
         """Open the live thing; it is closed when the runtime closes. Raises ConnectorError."""

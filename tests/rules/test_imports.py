@@ -32,7 +32,7 @@ LAYERS = [
         "pool",
     ],
     ["config"],
-    ["block", "connector", "fields", "message", "observe", "registry", "schedule", "services"],
+    ["block", "chat_connector", "connector", "fields", "message", "observe", "registry", "schedule", "services"],
     ["cel", "http", "llm", "sql", "store"],
     ["dotenv", "errors", "logline", "multipart", "process", "values"],
 ]

@@ -96,6 +96,7 @@ def _span(node: Node, depth: int) -> dict[str, Json]:
         "stopReason": node.attrs.get("stopReason"),
         "tokensRead": read,
         "tokensWritten": written,
+        "costUSD": node.cost,
     }
     return Ordered((name, value) for name, value in facts.items() if value is not None)
 
@@ -108,6 +109,7 @@ def _totals(sums: Totals) -> dict[str, Json]:
         "toolCalls": sums.tool_calls,
         "tokensRead": sums.tokens_read,
         "tokensWritten": sums.tokens_written,
+        "costUSD": sums.cost,
         "failures": sums.failures,
     }
 
@@ -150,7 +152,7 @@ def _remark(node: Node) -> str:
 
 
 def _sum(sums: Totals) -> str:
-    from octo.runlog.words import duration
+    from octo.runlog.words import duration, money
 
     parts = [duration(sums.seconds)]
     if sums.turns:
@@ -158,6 +160,7 @@ def _sum(sums: Totals) -> str:
         known = [(sums.tokens_read, "read"), (sums.tokens_written, "written")]
         told = [f"{count:,} tokens {verb}" for count, verb in known if count is not None]
         parts.append(" and ".join(told) or "tokens unknown")
+        parts += [] if sums.cost is None else [money(sums.cost)]
     return ", ".join([*parts, _count(sums.failures, "failure"), _count(sums.records, "record")])
 
 

@@ -29,6 +29,8 @@ class Calls:
         self._at_once = at_once
         self._address = address
         self.count = 0
+        self.acted = False
+        """Whether a call of a tool was made that is not to be made twice."""
         self.any_ran = False
         """Whether a call reached its tool's blocks."""
         self.stop_requested = False
@@ -89,6 +91,7 @@ class Calls:
             outcome = Outcome(f'unknown tool "{call.name}"', is_error=True)
         else:
             outcome = await tool.call(call, message, self._around)
+            self.acted = self.acted or (outcome.ran and not tool.idempotent)
         self._report(call, outcome, iteration, time.perf_counter() - started)
         return outcome
 

@@ -10,6 +10,7 @@ from octo.agent import answer, attachments
 from octo.agent.calls import Calls
 from octo.agent.model import system_prompt
 from octo.agent.tools import GIVE_UP, Surroundings
+from octo.config.pricing import cost
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import (
     ChatMessage,
@@ -116,6 +117,8 @@ class AgentLoop:
             address=task.address,
         )
         self._was_cut_off = False
+        self._served_by = ""
+        """The connector that answered last."""
 
     def _tool_of_answer(self) -> ToolDefinition | None:
         """The tool whose arguments are the answer, if this model gives an answer of a certain form by one."""
@@ -222,8 +225,11 @@ class AgentLoop:
             self._tell_turn(time.perf_counter() - started, request, error=error)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=_readable(response.message, self.iteration))
+        self._served_by = response.connector
         if response.usage is not None:
-            self.usage = response.usage if self.usage is None else self.usage + response.usage
+            usage = replace(response.usage, cost_usd=cost(self.run.runtime.config.ai_pricing, response))
+            response = replace(response, usage=usage)
+            self.usage = usage if self.usage is None else self.usage + usage
         self._tell_turn(time.perf_counter() - started, request, response)
         return response
 
@@ -242,6 +248,7 @@ class AgentLoop:
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
             reasoning_effort=agent.reasoning_effort or None,
+            only=self._served_by if self._calls.acted else "",
             cache=bool(self._definitions),
             cache_key=f"{self.run.runtime.config.service.name or ''}/{self.task.address}",
         )

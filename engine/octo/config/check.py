@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from octo.block import Finding
 from octo.config.address import blocks
 from octo.config.model import Config
+from octo.config.pricing import key_fault
 from octo.connector import Source
 
 
@@ -17,6 +18,12 @@ def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
             yield ("flows", index), Finding("a flow without a source requires a name", hint="add `name:`")
         if flow.source is not None:
             yield from ((("flows", index, "source"), finding) for finding in _check_source(flow.source, config))
+    for index, connector in enumerate(config.connectors):
+        yield from ((("connectors", index), finding) for finding in connector.check(config))
+    categories = {connector.instance: connector.category for connector in config.connectors}
+    for key in config.ai_pricing:
+        if fault := key_fault(key, categories):
+            yield ("aiPricing",), Finding(fault[0], (key,), fault[1])
     for _, block in blocks(config):
         for finding in block.check(config):
             yield block.place.path, finding

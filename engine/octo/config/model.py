@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 
 from octo.block import Chain
 from octo.config.environment import Environment
+from octo.config.pricing import Rates
 from octo.config.templates import Templates
 from octo.connector import Connector, Source
 from octo.errors import ConfigError, Location, OctoError, Problem
@@ -177,6 +178,9 @@ class Config(Model):
 
     connectors: tuple[Connector, ...] = ()
     """Named connector instances."""
+
+    ai_pricing: dict[str, Rates] = Field(default_factory=dict)
+    """What models cost, by `CONNECTOR:MODEL`; without it octo tells tokens, and money only if the provider does."""
 
     processors: tuple[Processor, ...] = ()
     """Named reusable blocks."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from octo.connector import Connector
+from octo.chat_connector import ChatConnector
 from octo.errors import ConnectorError, missing_extra
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, Headers, Platform, Tokens, header_fault, shared_headers, url_fault
@@ -39,7 +39,7 @@ def origin(setting: str, text: str) -> str:
     return f"`{setting}` (variable `{text.name}`)" if isinstance(text, EnvText) else f"`{setting}`"
 
 
-class LlmConnector(Connector, category="llm"):
+class LlmConnector(ChatConnector):
     """What all providers behind HTTP APIs have in common."""
 
     provider: ClassVar[str]
@@ -120,7 +120,7 @@ class LlmConnector(Connector, category="llm"):
         return PROVIDERS[self.provider]
 
     @asynccontextmanager
-    async def open(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
+    async def connect(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
         from octo.llm.model import HttpModel
         from octo.llm.transport import Transport
 

@@ -70,7 +70,7 @@ class LlmBedrock(ClaudeConnector, type="llm-bedrock"):
             refusals.add(fault, "region")
 
     @asynccontextmanager
-    async def open(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
+    async def connect(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
         from octo.llm.model import HttpModel
         from octo.llm.transport import Transport
 

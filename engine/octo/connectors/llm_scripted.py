@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 from pydantic_core import ValidationError
 
 from octo.agent.attachments import decode
-from octo.connector import Connector
+from octo.chat_connector import ChatConnector
 from octo.errors import ConfigError, OctoError
 from octo.fields import (
     AnyJson,
@@ -267,7 +267,7 @@ def _read_script(value: Any, info: ValidationInfo) -> Any:
         refuse(error)
 
 
-class LlmScripted(Connector, type="llm-scripted", category="llm"):
+class LlmScripted(ChatConnector, type="llm-scripted"):
     """A model whose replies are written down: no network, no key, the same answers in every run."""
 
     model_config = ConfigDict(
@@ -303,7 +303,7 @@ class LlmScripted(Connector, type="llm-scripted", category="llm"):
         return self
 
     @asynccontextmanager
-    async def open(self, runtime: Runtime) -> AsyncIterator[scripted.ScriptedModel]:
+    async def connect(self, runtime: Runtime) -> AsyncIterator[scripted.ScriptedModel]:
         script = self.script or Script.model_construct()
         yield scripted.ScriptedModel(
             [reply.scripted() for reply in (*self.turns, *script.turns)],

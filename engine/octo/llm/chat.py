@@ -136,6 +136,8 @@ class ChatRequest:
     output_type: Literal["text", "image"] = "text"
     may_think_first: bool = False
     """Whether a tool that is to be called may be just offered, where the vendor does not let the model think else."""
+    only: str = ""
+    """The name of the connector that is to answer, where others stand in for one; empty for any."""
     cache: bool = False
     """Whether the caller is of a kind for which `promptCache: auto` marks the prompt for caching."""
     cache_key: str = ""
@@ -159,6 +161,9 @@ class Usage:
     cache_write_tokens: int | None = None
     prompt_tokens: int | None = None
     reported_cost_usd: float | None = None
+    """What the provider says that it cost."""
+    cost_usd: float | None = None
+    """What it cost by the rates of the user, else as the provider says."""
 
     def __add__(self, other: Usage) -> Usage:
         """Unknown plus a number is that number."""
@@ -174,8 +179,8 @@ class Usage:
             "cacheWriteTokens": self.cache_write_tokens,
             "promptTokens": self.prompt_tokens,
         }
-        if self.reported_cost_usd is not None:
-            named["reportedCostUSD"] = self.reported_cost_usd  # type: ignore[assignment]  # a number like the rest
+        costs = {"reportedCostUSD": self.reported_cost_usd, "costUSD": self.cost_usd}
+        named |= {name: cost for name, cost in costs.items() if cost is not None}  # type: ignore[misc]  # numbers, too
         return named
 
 
@@ -196,6 +201,12 @@ class ChatResponse:
     model: str = ""
     """The model that served, as the provider names it."""
     usage: Usage | None = None
+    asked: str = ""
+    """The model that was asked for."""
+    connector: str = ""
+    """The name of the connector that answered."""
+    passed_over: tuple[str, ...] = ()
+    """The connectors that it stood in for."""
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from octo.runlog.record import Record
 from octo.runlog.tree import Node, Totals, totals, tree
-from octo.runlog.words import detail, duration, laid_out, number, tokens
+from octo.runlog.words import detail, duration, laid_out, money, number, tokens
 from octo.values import Json
 
 _OPEN: Final = 500
@@ -87,6 +87,8 @@ def _figures(sums: Totals) -> list[tuple[str, str]]:
     if sums.turns:
         figures += [("Model calls", number(sums.turns)), ("Tool calls", number(sums.tool_calls))]
         figures += [("Tokens read", number(sums.tokens_read)), ("Tokens written", number(sums.tokens_written))]
+    if sums.cost is not None:
+        figures.append(("Cost", money(sums.cost)))
     return [*figures, ("Failures", number(sums.failures)), ("Records", number(sums.records))]
 
 

@@ -137,6 +137,8 @@ class Recorder:
         agent = self._here.get()
         attrs: dict[str, Json] = {
             "iteration": event.iteration,
+            "connector": (event.response.connector or None) if event.response else None,
+            "passedOver": list(event.response.passed_over) or None if event.response else None,
             "model": event.model or None,
             "stopReason": event.stop_reason or None,
             "toolCalls": event.tool_calls,

@@ -102,6 +102,13 @@ class Node:
         read = usage.get("promptTokens", usage.get("inputTokens"))
         return _whole(read), _whole(usage.get("outputTokens"))
 
+    @property
+    def cost(self) -> float | None:
+        """What a turn cost in USD; None is unknown."""
+        usage = self.attrs.get("usage")
+        cost = usage.get("costUSD") if isinstance(usage, dict) else None
+        return float(cost) if isinstance(cost, int | float) else None
+
     def walk(self) -> Iterator[tuple[int, Node]]:
         """This and everything inside it, each with its depth, in order."""
         waiting = [(0, self)]
@@ -120,6 +127,8 @@ class Totals:
     tool_calls: int
     tokens_read: int | None
     tokens_written: int | None
+    cost: float | None
+    """What the turns cost of which that is known, in USD."""
     failures: int
     seconds: float
 
@@ -183,6 +192,7 @@ def totals(records: Sequence[Record], roots: Sequence[Node]) -> Totals:
     nodes = [node for root in roots for _, node in root.walk()]
     turns = [node for node in nodes if node.kind == "turn"]
     read, written = zip(*(node.tokens for node in turns), strict=True) if turns else ((), ())
+    costs = [node.cost for node in turns if node.cost is not None]
     began = min((root.began for root in roots), default=0.0)
     return Totals(
         records=len(records),
@@ -190,6 +200,7 @@ def totals(records: Sequence[Record], roots: Sequence[Node]) -> Totals:
         tool_calls=sum(node.kind == "tool" for node in nodes),
         tokens_read=_sum(read),
         tokens_written=_sum(written),
+        cost=sum(costs) if costs else None,
         failures=sum(node.is_origin_of_failure for node in nodes),
         seconds=max((node.ended for node in nodes), default=began) - began,
     )

@@ -24,11 +24,19 @@ def duration(seconds: float | None) -> str:
 
 
 def tokens(node: Node) -> str:
-    """Tokens read and written, as one glance takes them in."""
+    """Tokens read and written, and what they cost if that is known, as one glance takes them in."""
     read, written = node.tokens
     if read is None and written is None:
         return ""
-    return f"{number(read)} → {number(written)} tokens"
+    spent = "" if node.cost is None else f", {money(node.cost)}"
+    return f"{number(read)} → {number(written)} tokens{spent}"
+
+
+def money(usd: float) -> str:
+    """A sum in USD, with as many digits as tell something."""
+    if usd >= 1 or not usd:
+        return f"${usd:,.2f}"
+    return f"${usd:.4f}" if usd >= 0.01 else f"${usd:.2g}" if usd >= 0.0001 else "less than $0.0001"
 
 
 def detail(node: Node) -> str:

@@ -72,6 +72,7 @@ def test_in_a_pipe_it_is_one_document(octo: Any, log: str) -> None:
         "toolCalls": 1,
         "tokensRead": 2500,
         "tokensWritten": 39,
+        "costUSD": None,
         "failures": 1,
     }
     assert [(span["depth"], span["kind"], span["name"], span["outcome"]) for span in shown["spans"]] == [

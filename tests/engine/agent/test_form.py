@@ -5,7 +5,7 @@ import pytest
 from fake_model import TOOL, call, reply, run
 from octo.agent.form import Form
 from octo.errors import BlockError, ConfigError
-from octo.llm.chat import ChatMessage, File, Text, ToolResult, user
+from octo.llm.chat import ChatMessage, File, ToolResult, user
 
 SCHEMA = {
     "type": "object",
@@ -183,7 +183,7 @@ async def test_an_agent_that_makes_an_image_gives_it_as_a_file():
 
 
 async def test_an_answer_without_the_image_is_an_error():
-    with pytest.raises(BlockError, match="the model made no image; the answer begins with `I cannot.`"):
+    with pytest.raises(BlockError, match=r"the model made no image; the answer begins with `I cannot\.`"):
         await run("outputType: image", reply("I cannot."))
 
 

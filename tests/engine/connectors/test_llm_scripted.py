@@ -60,7 +60,8 @@ async def test_a_reply_may_hold_everything_that_a_model_can_say():
         File("image/png", b"\x89PNG\r\n", "p.png"),
     )
     usage = Usage(9, 2, 1, 3, 4, 16, 0.25)
-    assert answer == ChatResponse(ChatMessage("assistant", parts), "max_tokens", "fake-1", usage)
+    message = ChatMessage("assistant", parts)
+    assert answer == ChatResponse(message, "max_tokens", "fake-1", usage, asked="fake-1", connector="model")
 
 
 @pytest.mark.parametrize(

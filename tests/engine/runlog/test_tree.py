@@ -77,13 +77,14 @@ def test_it_adds_up():
         tool_calls=1,
         tokens_read=9,
         tokens_written=None,
+        cost=None,
         failures=1,
         seconds=pytest.approx(9e-6, abs=1e-6),
     )
 
 
 def test_nothing_adds_up_to_nothing():
-    assert totals([], []) == Totals(0, 0, 0, None, None, 0, 0.0)
+    assert totals([], []) == Totals(0, 0, 0, None, None, None, 0, 0.0)
 
 
 def test_what_took_its_time_began_when_its_end_was_told_less_that_time():

@@ -203,6 +203,8 @@ class ScriptedModel:
             reply.stop or ("tool_use" if reply.calls else "end_turn"),
             request.model or self._model,
             usage,
+            asked=request.model or self._model,
+            connector=self._instance,
         )
 
     def _deltas(self, response: ChatResponse, reply: Reply) -> Iterator[Delta]:

@@ -1,0 +1,127 @@
+"""octo/config/pricing.py: what model calls cost, by the rates of the user."""
+
+import pytest
+
+from octo.config.pricing import Rates, cost
+from octo.errors import ConfigError
+from octo.llm.chat import ChatMessage, ChatResponse, Text, Usage
+from octo.observe import AgentEnded, TurnEnded
+from octo.testing import harness
+
+CONFIG = """
+connectors:
+  - name: m
+    type: llm-scripted
+    settings:
+      model: big
+      turns:
+        - text: hi
+          usage: {usage}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: ag
+        connector: m
+        prompt: Do it.
+        tools: [{{name: t, description: A tool., process: []}}]
+aiPricing:
+  {pricing}
+"""
+RATES = Rates.model_validate({"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75})
+
+
+class Costs:
+    """Keeps what turns and agents cost."""
+
+    kinds = (TurnEnded, AgentEnded)
+
+    def __init__(self):
+        self.seen = []
+
+    def notify(self, event):
+        self.seen.append(event.usage and event.usage.cost_usd)
+
+
+async def costs(pricing, usage="{inputTokens: 1000000, outputTokens: 100000}"):
+    seen = Costs()
+    async with harness.runtime(CONFIG.format(pricing=pricing, usage=usage), observers=[seen]) as octo:
+        await octo.invoke("f")
+    return seen.seen
+
+
+async def test_a_turn_costs_what_the_rates_say():
+    assert await costs('"m:big": {input: 3, output: 15}') == [4.5, 4.5]
+
+
+async def test_without_rates_the_cost_is_unknown():
+    assert await costs('"m:small": {input: 3, output: 15}') == [None, None]
+
+
+async def test_without_rates_the_provider_may_tell_the_cost():
+    usage = "{inputTokens: 1, outputTokens: 1, reportedCostUSD: 0.25}"
+
+    assert await costs('"m:small": {input: 3, output: 15}', usage) == [0.25, 0.25]
+
+
+async def test_without_the_tokens_the_cost_is_unknown():
+    assert await costs('"m:big": {input: 3, output: 15}', "{inputTokens: 7}") == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("usage", "usd"),
+    [
+        pytest.param(Usage(input_tokens=100, output_tokens=10, prompt_tokens=100), 0.00045, id="plain"),
+        pytest.param(
+            Usage(input_tokens=100, output_tokens=10, cached_tokens=80, prompt_tokens=100), 0.000234, id="cached inside"
+        ),
+        pytest.param(
+            Usage(input_tokens=20, output_tokens=10, cached_tokens=80, cache_write_tokens=100, prompt_tokens=200),
+            0.000609,
+            id="cached beside",
+        ),
+    ],
+)
+def test_what_is_cached_has_its_own_rates(usage, usd):
+    assert RATES.cost(usage) == pytest.approx(usd)
+
+
+def test_the_model_that_served_counts_when_the_one_that_was_asked_has_no_rates():
+    message = ChatMessage("assistant", (Text("x"),))
+    usage = Usage(output_tokens=1_000_000, prompt_tokens=0)
+    answer = ChatResponse(message, "end_turn", "big-2026", usage, asked="big", connector="m")
+
+    assert cost({"m:big-2026": RATES}, answer) == 15
+
+
+@pytest.mark.parametrize(
+    ("pricing", "message", "hint"),
+    [
+        (
+            '"m:big": {input: -1, output: 15}',
+            "expected a rate from 0 to 1000, in USD per million tokens; found -1",
+            None,
+        ),
+        (
+            '"m:big": {input: 1001, output: 15}',
+            "expected a rate from 0 to 1000, in USD per million tokens; found 1001",
+            None,
+        ),
+        (
+            "big: {input: 1, output: 2}",
+            "expected `CONNECTOR:MODEL`, found `big`",
+            "write the connector's name, a colon, and the model",
+        ),
+        ('"n:big": {input: 1, output: 2}', 'connector "n" is not configured', "known names: `m`"),
+    ],
+)
+def test_what_is_refused(pricing, message, hint):
+    with pytest.raises(ConfigError) as caught:
+        harness.config(CONFIG.format(pricing=pricing, usage="{}"))
+
+    assert [(problem.message, problem.hint) for problem in caught.value.problems] == [(message, hint)]
+
+
+def test_both_rates_are_required():
+    with pytest.raises(ConfigError, match="output"):
+        harness.config(CONFIG.format(pricing='"m:big": {input: 1}', usage="{}"))
