@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, EventStreamError
+from botocore.session import Session
 
 from vendor import sigv4
 from vendor.anthropic import Redacted, call, reply
-from vendor.bedrock import BedrockServer
+from vendor.bedrock import KEYS, REGION, BedrockServer, exception_after, unknown_frame
 from vendor.server import Request
 
 Json = Any
@@ -401,3 +405,61 @@ def test_signatures_of_reasoning_hold_with_a_later_server() -> None:
         answer = post(server, client, json.loads(json.dumps(talk([text()], turn, [text("go on")], **BUDGET)))).json()
 
     assert answer["output"]["message"]["content"] == [text("second")]
+
+
+# ---------------------------------------------------------------- the vendor's own client
+
+
+def vendors_client(server: BedrockServer) -> Any:
+    return Session().create_client(
+        "bedrock-runtime",
+        region_name=REGION,
+        endpoint_url=server.url,
+        aws_access_key_id=KEYS.id,
+        aws_secret_access_key=KEYS.secret,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+RICH = reply("I — look", thinking=["hm", Redacted()], calls=[call("find", {"n": 1}, "c1")], usage={"inputTokens": 3})
+
+
+def test_the_vendors_own_client_is_taken_and_understands_the_answer(server: BedrockServer) -> None:
+    answer = vendors_client(server).converse(
+        modelId=CLAUDE, messages=[{"role": "user", "content": [{"text": "hello"}]}]
+    )
+
+    assert answer["output"] == {"message": {"role": "assistant", "content": [{"text": "fine"}]}}
+    assert answer["usage"] == {
+        "inputTokens": 10,
+        "outputTokens": 5,
+        "totalTokens": 15,
+        "cacheReadInputTokens": 0,
+        "cacheWriteInputTokens": 0,
+    }
+
+
+def test_the_vendors_own_client_understands_the_stream() -> None:
+    with BedrockServer(
+        [replace(RICH, faults=(unknown_frame(),)), replace(RICH, faults=(exception_after(3),))]
+    ) as server:
+        client = vendors_client(server)
+        sent = {"modelId": CLAUDE, "messages": [{"role": "user", "content": [{"text": "hello"}]}]}
+        events = list(client.converse_stream(**sent)["stream"])
+        with pytest.raises(EventStreamError, match="Too many requests"):
+            list(client.converse_stream(**sent)["stream"])
+
+    kinds = [kind for event in events for kind in event]
+    assert (kinds[0], kinds[-2:]) == ("messageStart", ["messageStop", "metadata"])
+    deltas = [event["contentBlockDelta"]["delta"] for event in events if "contentBlockDelta" in event]
+    assert "".join(delta["text"] for delta in deltas if "text" in delta) == "I — look"
+    assert "".join(delta["toolUse"]["input"] for delta in deltas if "toolUse" in delta) == '{"n": 1}'
+    assert events[-1]["metadata"]["usage"]["inputTokens"] == 3
+
+
+def test_errors_are_what_the_vendors_own_client_expects(server: BedrockServer) -> None:
+    with pytest.raises(ClientError) as caught:
+        vendors_client(server).converse(modelId=CLAUDE, messages=[{"role": "user", "content": [{"text": " "}]}])
+
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert "is blank" in caught.value.response["Error"]["Message"]
