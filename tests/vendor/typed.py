@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
 
 from typing_extensions import get_type_hints, is_typeddict
@@ -45,6 +46,11 @@ def mismatches(value: Json, expected: Any, path: str = "", beyond: Set[str] = fr
     )
 
 
+@cache
+def _hints(expected: type) -> dict[str, Any]:
+    return get_type_hints(expected, include_extras=True)
+
+
 def _plain(expected: Any) -> Any:
     while get_origin(expected) in (Annotated, Required, NotRequired):
         expected = get_args(expected)[0]
@@ -55,7 +61,7 @@ def _of_keys(value: Json, expected: type, path: str, beyond: Set[str]) -> Iterat
     if not isinstance(value, dict):
         yield f"{path}: expected a mapping, found {value!r}"
         return
-    hints = get_type_hints(expected, include_extras=True)
+    hints = _hints(expected)
     for key, hint in hints.items():
         if key in value:
             yield from mismatches(value[key], hint, f"{path}.{key}", beyond)
