@@ -16,6 +16,8 @@ EVERYTHING = {
     "prompt_cache_key": "k",
     "max_completion_tokens": 9,
     "temperature": 0.5,
+    "include": ["reasoning.encrypted_content"],
+    "reasoning": {"effort": "low", "summary": "auto"},
 }
 
 
@@ -35,6 +37,11 @@ def call(**body: object) -> HttpCall:
         ("`Temperature` does not support 0.5", {"temperature"}),
         ("neither temperature nor max_tokens", {"temperature", "max_completion_tokens"}),
         ("Additional properties are not allowed: prompt_cache_key", {"stream_options", "usage", "prompt_cache_key"}),
+        ('{"param": "reasoning.summary"}', {"reasoning.summary"}),
+        ("Your organization must be verified to generate reasoning summaries", {"reasoning.summary"}),
+        ("Encrypted content is not supported with this model.", {"include"}),
+        ("The encrypted content gAAA... could not be verified.", {"include"}),
+        ("Reasoning input items can only be provided to a reasoning model", {"include"}),
         ("no such model", set()),
         ("", set()),
     ],
@@ -62,3 +69,10 @@ def test_what_was_not_sent_cannot_be_refused():
 )
 def test_other_failures_are_no_refusals_of_a_parameter(error: ProviderError):
     assert fallbacks.refused(error, call()) == set()
+
+
+def test_an_unverified_organization_may_also_be_forbidden_to_ask():
+    error = ProviderError("no", status=403, body="reasoning.summary: verify organization; temperature")
+
+    assert fallbacks.refused(error, call()) == {"reasoning.summary"} == fallbacks.LASTING
+    assert fallbacks.refused(error, call(reasoning={"effort": "low"})) == set()
