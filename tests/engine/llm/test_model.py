@@ -5,7 +5,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octo.errors import BadRequest, ProviderError, RateLimited
-from octo.llm.chat import ChatMessage, ChatRequest, Delta, File, Part, Reasoning, Text, ToolCall, ToolResult, user
+from octo.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    ChatResponse,
+    Delta,
+    File,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    user,
+)
 from octo.llm.credentials import Credentials
 from octo.llm.model import HttpModel
 from octo.llm.providers import PROVIDERS
@@ -153,14 +165,14 @@ class Strict(Transport):
         super().__init__({})
         self.refusals: list[str] = []
 
-    async def send(self, call: HttpCall, *_: object) -> object:  # type: ignore[override]  # no answer is looked at
+    async def send(self, call: HttpCall, *_: object) -> ChatResponse:  # type: ignore[override]  # nothing is decoded
         from vendor.server import Request
 
         headers = {name.lower(): value for name, value in call.headers}
         request = Request("POST", "/v1/messages", "", headers, call.body, 1)
         if AnthropicServer([]).refuse(request) is not None:
             self.refusals.append(str(request.refusal))
-        return None
+        return ChatResponse(ChatMessage("assistant", ()), "end_turn")
 
 
 @pytest.fixture
