@@ -25,6 +25,8 @@ _PER_DAY: Final = re.compile(r'"quotaId"\s*:\s*"[^"]*PerDay')
 _RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 """What Google tells in the details of an error: a quota that only the next day renews, and when to try again."""
 
+_REQUEST_IDS: Final = ("request-id", "x-request-id", "x-amzn-requestid")
+
 _WORDS: Final = (
     ("insufficient_quota", 429),
     ("rate_limit", 429),
@@ -62,7 +64,7 @@ def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> Provide
         retryable=should_retry == "true"
         or (should_retry != "false" and _is_retryable(status) and not _is_used_up(text)),
         retry_after=_retry_after(headers, text),
-        request_id=headers.get("request-id") or headers.get("x-request-id"),
+        request_id=next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None),
         about=message,
         page=parsed is None and is_page(body, headers),
         body=text,
@@ -220,7 +222,7 @@ def _own_words(parsed: Json) -> str:
         error = parsed.get("error")
         words = parsed.get("error_description")
         found = [error.get("message"), error.get("type")] if isinstance(error, dict) else [words, error]
-        for candidate in (*found, parsed.get("message"), parsed.get("detail")):
+        for candidate in (*found, parsed.get("message"), parsed.get("Message"), parsed.get("detail")):
             if isinstance(candidate, str) and candidate.strip():
                 return _short(candidate, _SHOWN)
     return ""
