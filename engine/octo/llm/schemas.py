@@ -178,8 +178,7 @@ class GeminiForm:
         if known:
             reduced["properties"] = known
         for word in ("required", "propertyOrdering"):
-            names = reduced.pop(word, None)
-            names = names if isinstance(names, list) else []
+            names = _texts(reduced.pop(word, None))
             if kept := [name for name in names if name in known]:
                 reduced[word] = kept
             for name in names if word == "required" else ():
@@ -197,8 +196,9 @@ class GeminiForm:
 
     def _enumerate(self, reduced: dict[str, Json], schema: dict[str, Json], path: Path) -> None:
         word = "const" if "const" in schema else "enum"
-        values = [schema["const"]] if word == "const" else reduced.pop("enum", None)
-        texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+        reduced.pop("enum", None)
+        values = [schema["const"]] if word == "const" else schema.get("enum")
+        texts = _texts(values)
         if "" in texts:
             self._lose((*path, word), f"the empty text in `{word}` is left out")
         if texts := [text for text in texts if text]:
@@ -207,8 +207,7 @@ class GeminiForm:
 
 def _types(schema: dict[str, Json]) -> list[str]:
     """The types of a schema's values: as it says, else what its values are, else what its keywords are for."""
-    given = schema.get("type")
-    types = [type for type in (given if isinstance(given, list) else [given]) if type in _OF_TYPE]
+    types = [type for type in _texts(_listed(schema.get("type"))) if type in _OF_TYPE]
     if not types:
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         types = [_type_of(value) for value in values] if isinstance(values, list) else []
@@ -280,8 +279,8 @@ def _strict(schema: Json, root: Json) -> Json:
     if "properties" in schema or "object" in _listed(schema.get("type")):
         properties = schema.get("properties")
         properties = properties if isinstance(properties, dict) else {}
-        if isinstance(required := schema.get("required"), list):
-            optional = properties.keys() - {name for name in required if isinstance(name, str)}
+        if properties and isinstance(schema.get("required"), list):
+            optional = properties.keys() - set(_texts(schema["required"]))
             schema["properties"] = {
                 name: _or_null(inner) if name in optional else inner for name, inner in properties.items()
             }
@@ -358,6 +357,10 @@ def _steps(ref: str) -> Iterator[str]:
 
 def _mappings(value: Json) -> list[dict[str, Json]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: Json) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _listed(value: Json) -> list[Json]:
