@@ -23,6 +23,7 @@ from octo.blocks.ai_agent import AiAgent
 from octo.config.model import Config
 from octo.connectors import llm_scripted
 from octo.connectors.llm import LlmAnthropic, LlmCustom, LlmOpenRouter
+from octo.connectors.llm_openai import LlmOpenAi
 from octo.connectors.llm_scripted import LlmScripted
 from octo.fields import Model
 from octo.llm.providers import PROVIDERS
@@ -334,6 +335,7 @@ MODELS: dict[str, type[Model]] = {
     "Tools": Tool,
     "llm-anthropic": LlmAnthropic,
     "llm-custom": LlmCustom,
+    "llm-openai": LlmOpenAi,
     "llm-openrouter": LlmOpenRouter,
     "llm-scripted": LlmScripted,
     "A reply": llm_scripted.Rule,
