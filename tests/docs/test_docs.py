@@ -24,6 +24,7 @@ from octo.config.model import Config
 from octo.connectors import llm_scripted
 from octo.connectors.llm import LlmAnthropic, LlmCustom, LlmOpenRouter
 from octo.connectors.llm_openai import LlmOpenAi
+from octo.connectors.llm_bedrock import LlmBedrock
 from octo.connectors.llm_scripted import LlmScripted
 from octo.fields import Model
 from octo.llm.providers import PROVIDERS
@@ -334,6 +335,7 @@ MODELS: dict[str, type[Model]] = {
     "Keys of the block": AiAgent,
     "Tools": Tool,
     "llm-anthropic": LlmAnthropic,
+    "llm-bedrock": LlmBedrock,
     "llm-custom": LlmCustom,
     "llm-openai": LlmOpenAi,
     "llm-openrouter": LlmOpenRouter,
