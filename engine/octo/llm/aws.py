@@ -6,7 +6,6 @@ an extra, and imported where it is used.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,8 @@ from octo.llm.framing import Damaged
 from octo.llm.wire import HttpCall
 
 if TYPE_CHECKING:
+    import asyncio
+
     from botocore.session import Session
 
 SERVICE: Final = "bedrock"
@@ -189,18 +190,22 @@ class Signer:
         self._keys = keys
         self._chain = chain
         self._secrets: set[str] = set()
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time: asyncio.Lock | None = None
 
     async def __call__(self, call: HttpCall) -> HttpCall:
         """The call with a signature, which is good for some minutes. Raises AuthenticationFailed."""
         if any(name.lower() == "authorization" for name, _ in call.headers):
             return call
-        keys = self._keys
-        if keys is None:
-            async with self._one_at_a_time:
-                keys = await asyncio.to_thread(self._chain.keys)
+        keys = self._keys or await self._looked_up()
         self._secrets |= {secret for secret in (keys.id, keys.secret, keys.token) if secret}
         return signed(call, keys, self._region)
+
+    async def _looked_up(self) -> Keys:
+        import asyncio
+
+        self._one_at_a_time = self._one_at_a_time or asyncio.Lock()
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(self._chain.keys)
 
     def mask(self, text: str) -> str:
         """The text without the keys: AWS quotes what it was sent when a signature is wrong."""
