@@ -53,6 +53,7 @@ class FakeModel:
     """Answers with its replies in turn; a reply that is an error is raised."""
 
     media_types = None
+    embeds = False
 
     def __init__(self, replies: Sequence[ChatResponse | Exception]) -> None:
         self.replies = list(replies)

@@ -19,6 +19,7 @@ from octo.llm.wires.scripted import UsedUp
 if TYPE_CHECKING:
     from octo.doubles import Stage
     from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+    from octo.llm.embedding import Embedded, EmbedRequest
     from octo.llm.model import ChatModel
     from octo.runtime import Runtime
 
@@ -164,6 +165,13 @@ class Written:
 
     def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
         return self._model.answers_by_tool(model, with_tools=with_tools)
+
+    @property
+    def embeds(self) -> bool:
+        return self._model.embeds
+
+    async def embed(self, request: EmbedRequest) -> Embedded:
+        return await self._model.embed(request)
 
     async def complete(
         self, request: ChatRequest, *, session: MutableMapping[object, Any], on_delta: OnDelta | None = None

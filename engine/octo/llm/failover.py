@@ -20,6 +20,7 @@ from octo.errors import (
     Unreachable,
 )
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta, Retry
+from octo.llm.embedding import Embedded, EmbedRequest
 from octo.llm.model import ChatModel
 
 COOL_DOWN: Final = 60.0
@@ -83,6 +84,14 @@ class Failover:
             passed = tuple(other for other in self._names[: self._names.index(name)] if not request.only)
             return replace(answer, passed_over=passed) if passed else answer
         raise self._final(failed, request.only)
+
+    @property
+    def embeds(self) -> bool:
+        return self.alone.embeds
+
+    async def embed(self, request: EmbedRequest) -> Embedded:
+        """Vectors of another model would lie in another space, so nobody stands in."""
+        return await self.alone.embed(request)
 
     def _in_turn(self, only: str) -> Sequence[str]:
         """Who is asked, in order. When all have failed just now, they are asked again."""

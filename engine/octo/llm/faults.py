@@ -127,10 +127,10 @@ def is_page(body: bytes, headers: Mapping[str, str]) -> bool:
     return "html" in headers.get("content-type", "").lower() or start.startswith((b"<!doctype html", b"<html"))
 
 
-def sign(error: ProviderError, connector: str, instance: str, *, streamed: bool) -> None:
+def sign(error: ProviderError, connector: str, instance: str, *, way: str) -> None:
     """Begin the text of an error with whose call failed: the type of the connector, the way of asking, its name."""
     which = f'connector "{instance}": ' if instance else ""
-    error.message = f"{connector} {'stream' if streamed else 'complete'}: {which}{error.message}"
+    error.message = f"{connector} {way}: {which}{error.message}"
     error.args = (error.message,)
 
 
@@ -218,6 +218,8 @@ def _salvaged(text: str) -> str:
 
 def _own_words(parsed: Json) -> str:
     """The first text among `error.message`, `error.type`, `error_description`, `error`, `message` and `detail`."""
+    if isinstance(parsed, list) and parsed:
+        parsed = parsed[0]
     if isinstance(parsed, dict):
         error = parsed.get("error")
         words = parsed.get("error_description")

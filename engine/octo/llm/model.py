@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from octo.errors import ProviderError
-from octo.llm import facts, fallbacks, faults, media
+from octo.errors import BadRequest, ProviderError
+from octo.llm import embedding, facts, fallbacks, faults, media
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
 from octo.llm.fallbacks import Learnt
 from octo.llm.hints import hint
@@ -19,6 +19,7 @@ from octo.llm.providers import Provider, provider_of
 
 if TYPE_CHECKING:
     from octo.llm.credentials import Credentials, Tokens
+    from octo.llm.embedding import Embedded, EmbedRequest
     from octo.llm.transport import Transport
     from octo.llm.wire import Endpoint, HttpCall
 
@@ -54,6 +55,13 @@ class ChatModel(Protocol):
         what it has learnt for the rest of that invocation. With `on_delta` the provider is asked to stream
         and each fragment is awaited in order. Raises ProviderError.
         """
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it gives vectors of texts."""
+
+    async def embed(self, request: EmbedRequest) -> Embedded:
+        """Give the vectors of some texts, in one call. Raises ProviderError."""
 
 
 class HttpModel:
@@ -104,14 +112,34 @@ class HttpModel:
         provider = self._provider(model)
         try:
             messages = media.with_true_types(request.messages, provider.media_types)
-            request = replace(request, messages=messages)
+            request = replace(request, messages=messages, model=model)
+            if request.output_type == "image" and not provider.draws:
+                raise BadRequest(f"models of `{provider.connector}` make no images")
             endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)
             answer = await self._answered(request, provider, endpoint, session, on_delta)
             return replace(answer, asked=model, connector=self._instance)
         except ProviderError as error:
             error.provider = provider.id
             error.hint = error.hint or hint(error, self._endpoint.credentials, model)
-            faults.sign(error, provider.connector, self._instance, streamed=on_delta is not None)
+            faults.sign(error, provider.connector, self._instance, way="complete" if on_delta is None else "stream")
+            raise
+
+    @property
+    def embeds(self) -> bool:
+        return self._provider("").embedder is not None
+
+    async def embed(self, request: EmbedRequest) -> Embedded:
+        provider = self._provider("")
+        try:
+            if provider.embedder is None:
+                raise BadRequest("its provider has no embeddings")
+            embedding.check(request)
+            call = provider.embedder.encode(request, await self._credentials(provider))
+            return await self._transport.send(call, partial(provider.embedder.decoder, request))
+        except ProviderError as error:
+            error.provider = provider.id
+            error.hint = error.hint or hint(error, self._endpoint.credentials, request.model)
+            faults.sign(error, provider.connector, self._instance, way="embed")
             raise
 
     async def _credentials(self, provider: Provider) -> Credentials:
@@ -138,7 +166,7 @@ class HttpModel:
         before: HttpCall | None = None
         refusal: ProviderError | None = None
         while True:
-            wire = provider.wire_for(endpoint.credentials, on_chat=learnt.on_chat)
+            wire = provider.wire_for(request, endpoint.credentials, on_chat=learnt.on_chat)
             refused = frozenset(learnt.refused | self._refused[endpoint.model])
             call = wire.encode(request, replace(endpoint, refused=refused), stream=on_delta is not None)
             if refusal is not None:

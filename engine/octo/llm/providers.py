@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from octo.llm import azure
+from octo.llm.chat import ChatRequest
 from octo.llm.credentials import Credentials
 from octo.llm.wire import Wire
-from octo.llm.wires import anthropic, bedrock, chat_completions, gemini, responses
+from octo.llm.wires import anthropic, bedrock, chat_completions, gemini, imagen, responses
 from octo.llm.wires.chat_completions import ChatCompletions
+from octo.llm.wires.embeddings import Embedder, GeminiEmbedder, OpenAiEmbedder
 from octo.llm.wires.responses import Responses
 
 
@@ -35,6 +37,12 @@ class Provider:
     """Chat Completions, where the provider has that API beside the one that is called first."""
     falls_back: bool = False
     """Whether `chat` is tried where an endpoint does not have the first one, if the connector does not say."""
+    draws: bool = False
+    """Whether models of it make images."""
+    imagen: Wire | None = None
+    """The wire of models that do nothing else."""
+    embedder: Embedder | None = None
+    """How vectors of texts are asked for, where they can be."""
     answers_by_tool: bool = False
     """Whether answers of a certain form are always asked for as the arguments of a tool."""
     claude: str = ""
@@ -49,8 +57,10 @@ class Provider:
             key_header=credentials.key_header if own else self.key_header,
         )
 
-    def wire_for(self, credentials: Credentials, *, on_chat: bool) -> Wire:
+    def wire_for(self, request: ChatRequest, credentials: Credentials, *, on_chat: bool) -> Wire:
         """The wire of a call; `on_chat` when the endpoint was found to answer on Chat Completions only."""
+        if self.imagen and request.output_type == "image" and "imagen" in (request.model or "").lower():
+            return self.imagen
         return self.chat if self.chat and (on_chat or credentials.route == "chat") else self.wire
 
     def may_chat(self, credentials: Credentials) -> bool:
@@ -66,6 +76,8 @@ def provider_of(id: str, model: str) -> Provider:
     found = PROVIDERS[id]
     return PROVIDERS[found.claude] if found.claude and model.lower().startswith("claude") else found
 
+
+_OPENAI_EMBEDDER: Final = OpenAiEmbedder()
 
 PROVIDERS: Final = {
     provider.id: provider
@@ -87,6 +99,9 @@ PROVIDERS: Final = {
             base_url_variable="GOOGLE_GEMINI_BASE_URL",
             key_header="x-goog-api-key",
             media_types=gemini.MEDIA_TYPES,
+            draws=True,
+            imagen=imagen,
+            embedder=GeminiEmbedder(),
         ),
         Provider(
             id="openai",
@@ -97,6 +112,8 @@ PROVIDERS: Final = {
             base_url_variable="OPENAI_BASE_URL",
             root=azure.openai_root_if_azure,
             media_types=responses.MEDIA_TYPES,
+            draws=True,
+            embedder=_OPENAI_EMBEDDER,
         ),
         Provider(
             id="azure_openai",
@@ -108,6 +125,8 @@ PROVIDERS: Final = {
             root=azure.openai_root,
             key_header="api-key",
             media_types=responses.MEDIA_TYPES,
+            draws=True,
+            embedder=_OPENAI_EMBEDDER,
         ),
         Provider(
             id="azure_foundry",
@@ -118,6 +137,7 @@ PROVIDERS: Final = {
             key_header="api-key",
             media_types=responses.MEDIA_TYPES,
             claude="azure_foundry_claude",
+            embedder=_OPENAI_EMBEDDER,
         ),
         Provider(
             id="azure_foundry_claude",
@@ -150,6 +170,7 @@ PROVIDERS: Final = {
             ),
             base_url="https://api.mistral.ai/v1",
             media_types=chat_completions.MEDIA_TYPES,
+            embedder=_OPENAI_EMBEDDER,
         ),
         Provider(
             id="deepseek",
@@ -168,9 +189,11 @@ PROVIDERS: Final = {
         Provider(
             id="openrouter",
             connector="llm-openrouter",
-            wire=ChatCompletions("openrouter", usage_accounting=True, echo="reasoning_details"),
+            wire=ChatCompletions("openrouter", usage_accounting=True, echo="reasoning_details", draws=True),
             base_url="https://openrouter.ai/api/v1",
             media_types=chat_completions.MEDIA_TYPES,
+            draws=True,
+            embedder=_OPENAI_EMBEDDER,
         ),
         Provider(
             id="togetherai",
@@ -178,6 +201,7 @@ PROVIDERS: Final = {
             wire=ChatCompletions("togetherai"),
             base_url="https://api.together.xyz/v1",
             media_types=chat_completions.MEDIA_TYPES,
+            embedder=_OPENAI_EMBEDDER,
         ),
         Provider(
             id="customai",
@@ -185,6 +209,7 @@ PROVIDERS: Final = {
             wire=ChatCompletions("customai"),
             base_url="",
             media_types=chat_completions.MEDIA_TYPES,
+            embedder=_OPENAI_EMBEDDER,
         ),
     )
 }

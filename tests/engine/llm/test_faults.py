@@ -168,7 +168,7 @@ def test_what_a_body_is_in_a_few_words(body: bytes, headers: dict[str, str], exp
 )
 def test_an_error_begins_with_whose_call_failed(instance: str, streamed: bool, expected: str):
     error = errors.ProviderError("no")
-    faults.sign(error, "llm-x", instance, streamed=streamed)
+    faults.sign(error, "llm-x", instance, way="stream" if streamed else "complete")
 
     assert (error.message, str(error), error.args) == (expected, expected, (expected,))
 

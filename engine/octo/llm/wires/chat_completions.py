@@ -80,6 +80,8 @@ class ChatCompletions:
     """Whether a temperature is not to be sent beside an effort."""
     echo: Literal["nothing", "reasoning_content", "reasoning_details"] = "nothing"
     """Which reasoning the model wants back: its text while tools run, or all of it as it came."""
+    draws: bool = False
+    """Whether images can be asked for."""
     bare_media: bool = False
     """Whether documents and audio are sent without name and format."""
     short_ids: bool = False
@@ -98,6 +100,8 @@ class ChatCompletions:
         body: dict[str, Json] = {"model": request.model or endpoint.model, "messages": self._messages(request)}
         if not body["model"]:
             raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
+        if request.output_type == "image":
+            body["modalities"] = self._modalities()
         body |= _tools(request) | _answer_form(request, body["model"])
         body |= self._settings(request, endpoint, body["model"])
         if credentials.user:
@@ -119,7 +123,7 @@ class ChatCompletions:
         max_tokens = request.max_tokens or endpoint.max_tokens or 0
         if max_tokens > 0:
             settings[self._cap(endpoint.refused)] = max_tokens
-        effort = request.reasoning_effort or endpoint.reasoning
+        effort = "" if request.output_type == "image" else request.reasoning_effort or endpoint.reasoning
         if effort and request.tools and not takes_effort_with_tools(model):
             effort = "none"
         if effort == "none" and self.switches_thinking:
@@ -130,6 +134,11 @@ class ChatCompletions:
         if request.temperature is not None and not drops:
             settings["temperature"] = request.temperature
         return settings
+
+    def _modalities(self) -> list[Json]:
+        if not self.draws:
+            raise BadRequest("no images can be asked for on Chat Completions")
+        return ["image", "text"]
 
     def _cap(self, refused: frozenset[str]) -> MaxTokens:
         other: MaxTokens = "max_tokens" if self.max_tokens == "max_completion_tokens" else "max_completion_tokens"

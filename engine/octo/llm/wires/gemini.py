@@ -6,7 +6,7 @@ import json
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 from urllib.parse import quote
 
@@ -63,10 +63,12 @@ _CHOICES: Final[dict[str, Json]] = {"any": {"mode": "ANY"}, "none": {"mode": "NO
 def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
     """The call that asks for content; whatever the conversation holds, the vendor finds it well-formed."""
     model = request.model or endpoint.model
+    if request.output_type == "image":
+        request = _for_drawing(request)
     body: dict[str, Json] = {}
     if not conversation.is_blank(request.system):
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    body["contents"] = _contents(request.messages)
+    body["contents"] = _contents(request.messages, model)
     body |= _tools(request)
     if config := _generation_config(request, endpoint, model):
         body["generationConfig"] = config
@@ -74,12 +76,26 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     return HttpCall(url(credentials, model, stream=stream), credentials.headers({}), to_bytes(body), stream)
 
 
-def url(credentials: Credentials, model: str, *, stream: bool) -> str:
+def _for_drawing(request: ChatRequest) -> ChatRequest:
+    """The request of an image: models that draw take no system text, so it stands before what the user says."""
+    system = () if conversation.is_blank(request.system) else (Text(f"{request.system}\n\n"),)
+    first, *others = request.messages or (ChatMessage("user", ()),)
+    place = len(first.files)
+    first = replace(first, parts=(*first.parts[:place], *system, *first.parts[place:]))
+    return replace(request, system="", messages=(first, *others), tools=())
+
+
+def address(credentials: Credentials, model: str, method: str) -> str:
     """The address of a model's method; on Vertex AI the base names the collection of models already."""
     name = quote(model.removeprefix("models/"), safe="/@:")
     path = name if credentials.platform == "vertex" else f"models/{name}"
-    address = join_url(credentials.base_url, f"{path}:{'streamGenerateContent' if stream else 'generateContent'}")
-    return f"{address}{'&' if '?' in address else '?'}alt=sse" if stream else address
+    return join_url(credentials.base_url, f"{path}:{method}")
+
+
+def url(credentials: Credentials, model: str, *, stream: bool) -> str:
+    """Where content is asked for."""
+    found = address(credentials, model, "streamGenerateContent" if stream else "generateContent")
+    return f"{found}{'&' if '?' in found else '?'}alt=sse" if stream else found
 
 
 def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> dict[str, Json]:
@@ -89,6 +105,8 @@ def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> 
         config["maxOutputTokens"] = max_tokens
     if request.temperature is not None:
         config["temperature"] = request.temperature
+    if request.output_type == "image":
+        return config | {"responseModalities": ["TEXT", "IMAGE"]}
     if thinking := _thinking(request.reasoning_effort or "", endpoint, model):
         config["thinkingConfig"] = thinking
     if request.output_schema and not (request.tools and is_before_gemini_3(model)):  # which take only one of them
@@ -140,12 +158,12 @@ def _tools(request: ChatRequest) -> dict[str, Json]:
 # ---------------------------------------------------------------- contents
 
 
-def _contents(turns: Iterable[ChatMessage]) -> list[dict[str, Json]]:
+def _contents(turns: Iterable[ChatMessage], model: str) -> list[dict[str, Json]]:
     contents: list[dict[str, Json]] = []
     calls: Mapping[str, ToolCall] = {}
     for turn in conversation.valid(turns):
         if turn.role == "assistant":
-            parts = list(_model_parts(turn.parts))
+            parts = list(_model_parts(turn, model))
             calls = {call.id: call for call in turn.calls}
         else:
             parts = list(_user_parts(turn.parts, calls))
@@ -169,16 +187,21 @@ def _user_parts(parts: Sequence[Part], calls: Mapping[str, ToolCall]) -> Iterato
                 yield _result(part, calls.get(part.call_id))
 
 
-def _model_parts(parts: Iterable[Part]) -> Iterator[dict[str, Json]]:
-    """A turn of the model in its order, with the signatures of its own where they were; files are not sent."""
-    for part in parts:
+def _model_parts(turn: ChatMessage, model: str) -> Iterator[dict[str, Json]]:
+    """A turn of the model in its order, with the signatures of its own where they were; files are not sent.
+
+    Later models want a signature of calls. Earlier ones may have given none; those of others never have one.
+    """
+    has_signature = any(_is_own(call.replay) and call.replay.get("signature") for call in turn.calls)
+    unsigned = not has_signature and not is_before_gemini_3(model)
+    for part in turn.parts:
         if not isinstance(part, Text | Reasoning | ToolCall):
             continue
         own = part.replay if _is_own(part.replay) else {}
         signed = {"thoughtSignature": own["signature"]} if own.get("signature") else {}
         if isinstance(part, ToolCall):
             call = {"name": part.name, "args": conversation.arguments(part.arguments) or {}}
-            if not own:
+            if not own or unsigned:
                 signed = {"thoughtSignature": SKIPPED_SIGNATURE}
             yield {"functionCall": call | _given_id(part), **signed}
         elif signed or not conversation.is_blank(part.text):

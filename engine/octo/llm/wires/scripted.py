@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from octo.errors import ExpressionError, ProviderError
-from octo.llm import facts, faults
+from octo.llm import embedding, facts, faults
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -30,6 +31,7 @@ from octo.llm.chat import (
     ToolStart,
     Usage,
 )
+from octo.llm.embedding import Embedded, EmbedRequest, Vector
 from octo.values import Json, dumps, kind_of, parse
 
 NAME: Final = "scripted"
@@ -38,6 +40,8 @@ NAME: Final = "scripted"
 WHEN_NAMES: Final = frozenset({"system", "messages", "last", "tools", "call"})
 """What the condition of a rule sees."""
 
+_LENGTH: Final = 8
+"""Of a vector, when the request does not say."""
 _SHOWN: Final = 500
 """The most characters of a message that an error shows."""
 
@@ -166,9 +170,21 @@ class ScriptedModel:
                 raise _error(reply.error, streamed=on_delta is not None)
         except ProviderError as error:
             error.provider = NAME
-            faults.sign(error, "llm-scripted", self._instance, streamed=on_delta is not None)
+            faults.sign(error, "llm-scripted", self._instance, way="complete" if on_delta is None else "stream")
             raise
         return response
+
+    @property
+    def embeds(self) -> bool:
+        return True
+
+    async def embed(self, request: EmbedRequest) -> Embedded:
+        """Vectors that follow from the texts alone."""
+        embedding.check(request)
+        length = request.dimensions if request.dimensions > 0 else _LENGTH
+        vectors = tuple(_vector(text, length) for text in request.texts)
+        read = _tokens(*request.texts)
+        return Embedded(vectors, Usage(input_tokens=read, prompt_tokens=read))
 
     # ------------------------------------------------------------ which reply
 
@@ -267,6 +283,19 @@ def _decoded(arguments: str) -> Json:
         return parse(arguments)
     except ValueError:
         return arguments
+
+
+# ---------------------------------------------------------------- vectors
+
+
+def _vector(text: str, length: int) -> Vector:
+    """A unit vector that is made of nothing but the text."""
+    from hashlib import shake_256
+
+    digest = shake_256(text.encode(errors="replace")).digest(4 * length)
+    numbers = [int.from_bytes(digest[4 * place : 4 * place + 4], "big") / 2**31 - 1 for place in range(length)]
+    size = math.hypot(*numbers) or 1.0
+    return embedding.narrowed(number / size for number in numbers)
 
 
 # ---------------------------------------------------------------- usage

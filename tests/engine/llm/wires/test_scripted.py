@@ -66,9 +66,8 @@ async def test_a_reply_becomes_the_assistant_turn():
 
     call = ToolCall("call_1", "find", '{"id":7}')
     turn = ChatMessage("assistant", (Reasoning("hm", {"wire": "scripted"}), Text("hi"), call, picture))
-    assert response == ChatResponse(
-        turn, "tool_use", "scripted", Usage(input_tokens=2, output_tokens=3, thinking_tokens=1, prompt_tokens=2)
-    )
+    usage = Usage(input_tokens=2, output_tokens=3, thinking_tokens=1, prompt_tokens=2)
+    assert response == ChatResponse(turn, "tool_use", "scripted", usage, asked="scripted")
 
 
 async def test_an_empty_reply_is_an_empty_turn():
