@@ -40,5 +40,5 @@ def check(request: EmbedRequest) -> None:
 def narrowed(numbers: Iterable[float]) -> Vector:
     """Numbers as they are in 32 bits, which is all that a vector tells."""
     values = tuple(numbers)
-    form = f"{len(values)}f"
+    form = f"<{len(values)}f"
     return struct.unpack(form, struct.pack(form, *values))
