@@ -68,7 +68,7 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     body: dict[str, Json] = {}
     if not conversation.is_blank(request.system):
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    body["contents"] = _contents(request.messages, model)
+    body["contents"] = _contents(request.messages)
     body |= _tools(request)
     if config := _generation_config(request, endpoint, model):
         body["generationConfig"] = config
@@ -158,12 +158,12 @@ def _tools(request: ChatRequest) -> dict[str, Json]:
 # ---------------------------------------------------------------- contents
 
 
-def _contents(turns: Iterable[ChatMessage], model: str) -> list[dict[str, Json]]:
+def _contents(turns: Iterable[ChatMessage]) -> list[dict[str, Json]]:
     contents: list[dict[str, Json]] = []
     calls: Mapping[str, ToolCall] = {}
     for turn in conversation.valid(turns):
         if turn.role == "assistant":
-            parts = list(_model_parts(turn, model))
+            parts = list(_model_parts(turn.parts))
             calls = {call.id: call for call in turn.calls}
         else:
             parts = list(_user_parts(turn.parts, calls))
@@ -187,21 +187,16 @@ def _user_parts(parts: Sequence[Part], calls: Mapping[str, ToolCall]) -> Iterato
                 yield _result(part, calls.get(part.call_id))
 
 
-def _model_parts(turn: ChatMessage, model: str) -> Iterator[dict[str, Json]]:
-    """A turn of the model in its order, with the signatures of its own where they were; files are not sent.
-
-    Later models want a signature of calls. Earlier ones may have given none; those of others never have one.
-    """
-    has_signature = any(_is_own(call.replay) and call.replay.get("signature") for call in turn.calls)
-    unsigned = not has_signature and not is_before_gemini_3(model)
-    for part in turn.parts:
+def _model_parts(parts: Iterable[Part]) -> Iterator[dict[str, Json]]:
+    """A turn of the model in its order, with the signatures of its own where they were; files are not sent."""
+    for part in parts:
         if not isinstance(part, Text | Reasoning | ToolCall):
             continue
         own = part.replay if _is_own(part.replay) else {}
         signed = {"thoughtSignature": own["signature"]} if own.get("signature") else {}
         if isinstance(part, ToolCall):
             call = {"name": part.name, "args": conversation.arguments(part.arguments) or {}}
-            if not own or unsigned:
+            if not own:
                 signed = {"thoughtSignature": SKIPPED_SIGNATURE}
             yield {"functionCall": call | _given_id(part), **signed}
         elif signed or not conversation.is_blank(part.text):
