@@ -128,7 +128,8 @@ class Group(options.PlainHelp, TyperGroup):
 class Commands(Group):
     """The group whose commands are the files of `commands/`, each imported when it is named.
 
-    A file has a function `command`, or functions that are the `VERBS` of its command.
+    A file has a function `command`, or functions that are the `VERBS` of its command, or both: then `command` is what
+    happens without a verb.
     """
 
     def list_commands(self, ctx: Context) -> list[str]:
@@ -144,14 +145,15 @@ class Commands(Group):
         if not hasattr(module, "VERBS"):
             _add(app, name, module.command)
             return typer.main.get_command(app)
+        alone = getattr(module, "command", None)
         app.callback(
             cls=Group,
             invoke_without_command=True,
             context_settings=_HELP_OPTIONS,
-            subcommand_metavar="VERB ...",
-            options_metavar="",
-            help=_help(module),
-        )(_help_of_group)
+            subcommand_metavar="[VERB ...]" if alone else "VERB ...",
+            options_metavar="[OPTIONS]" if alone else "",
+            help=_help(alone or module),
+        )(alone or _help_of_group)
         for verb in module.VERBS:
             _add(app, _name(verb.__name__.rstrip("_")), verb)
         return typer.main.get_command(app)

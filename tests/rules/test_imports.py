@@ -11,7 +11,7 @@ ENGINE = Path(octo.__file__).parent
 CLI = Path(octo_cli.__file__).parent
 
 LAYERS = [
-    ["testing", "evals", "debug", "schema", "reference", "catalogue"],
+    ["testing", "evals", "debug", "models", "schema", "reference", "catalogue"],
     ["blocks", "connectors"],
     ["agent"],
     [

@@ -48,6 +48,14 @@ class Provider:
     claude: str = ""
     """The row of models whose name begins with `claude`, where they have an API of their own."""
 
+    extra: tuple[str, str] | None = None
+    """The package that calls need, and the extra of octo that installs it."""
+
+    @property
+    def api(self) -> str:
+        """What the API that is called first is called."""
+        return {ChatCompletions: "Chat Completions", Responses: "Responses"}.get(type(self.wire)) or _APIS[self.id]
+
     def reached_by(self, credentials: Credentials) -> Credentials:
         """Credentials of a connector as this API takes them."""
         own = self.id == credentials.provider
@@ -76,6 +84,13 @@ def provider_of(id: str, model: str) -> Provider:
     found = PROVIDERS[id]
     return PROVIDERS[found.claude] if found.claude and model.lower().startswith("claude") else found
 
+
+_APIS: Final = {
+    "anthropic": "Anthropic Messages",
+    "azure_foundry_claude": "Anthropic Messages",
+    "googleai": "Gemini",
+    "aws_bedrock": "Bedrock Converse",
+}
 
 _OPENAI_EMBEDDER: Final = OpenAiEmbedder()
 
@@ -156,6 +171,7 @@ PROVIDERS: Final = {
             base_url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
             media_types=bedrock.MEDIA_TYPES,
             answers_by_tool=True,
+            extra=("botocore", "bedrock"),
         ),
         Provider(
             id="mistral",
