@@ -23,8 +23,9 @@ from octo.blocks.ai_agent import AiAgent
 from octo.config.model import Config
 from octo.connectors import llm_scripted
 from octo.connectors.llm import LlmAnthropic, LlmCustom, LlmOpenRouter
-from octo.connectors.llm_openai import LlmOpenAi
 from octo.connectors.llm_bedrock import LlmBedrock
+from octo.connectors.llm_gemini import LlmGemini
+from octo.connectors.llm_openai import LlmOpenAi
 from octo.connectors.llm_scripted import LlmScripted
 from octo.fields import Model
 from octo.llm.providers import PROVIDERS
@@ -337,6 +338,7 @@ MODELS: dict[str, type[Model]] = {
     "llm-anthropic": LlmAnthropic,
     "llm-bedrock": LlmBedrock,
     "llm-custom": LlmCustom,
+    "llm-gemini": LlmGemini,
     "llm-openai": LlmOpenAi,
     "llm-openrouter": LlmOpenRouter,
     "llm-scripted": LlmScripted,
