@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -409,9 +410,12 @@ def test_signatures_of_reasoning_hold_with_a_later_server() -> None:
 
 # ---------------------------------------------------------------- the vendor's own client
 
+RICH = reply("I — look", thinking=["hm", Redacted()], calls=[call("find", {"n": 1}, "c1")], usage={"inputTokens": 3})
 
-def vendors_client(server: BedrockServer) -> Any:
-    return Session().create_client(
+
+@contextmanager
+def vendors_client(server: BedrockServer) -> Iterator[Any]:
+    client = Session().create_client(
         "bedrock-runtime",
         region_name=REGION,
         endpoint_url=server.url,
@@ -419,15 +423,17 @@ def vendors_client(server: BedrockServer) -> Any:
         aws_secret_access_key=KEYS.secret,
         config=Config(retries={"total_max_attempts": 1}),
     )
+    with closing(client):
+        yield client
 
 
-RICH = reply("I — look", thinking=["hm", Redacted()], calls=[call("find", {"n": 1}, "c1")], usage={"inputTokens": 3})
+def spoken(words: str) -> Json:
+    return {"modelId": CLAUDE, "messages": [{"role": "user", "content": [{"text": words}]}]}
 
 
 def test_the_vendors_own_client_is_taken_and_understands_the_answer(server: BedrockServer) -> None:
-    answer = vendors_client(server).converse(
-        modelId=CLAUDE, messages=[{"role": "user", "content": [{"text": "hello"}]}]
-    )
+    with vendors_client(server) as client:
+        answer = client.converse(**spoken("hello"))
 
     assert answer["output"] == {"message": {"role": "assistant", "content": [{"text": "fine"}]}}
     assert answer["usage"] == {
@@ -440,14 +446,13 @@ def test_the_vendors_own_client_is_taken_and_understands_the_answer(server: Bedr
 
 
 def test_the_vendors_own_client_understands_the_stream() -> None:
-    with BedrockServer(
-        [replace(RICH, faults=(unknown_frame(),)), replace(RICH, faults=(exception_after(3),))]
-    ) as server:
-        client = vendors_client(server)
-        sent = {"modelId": CLAUDE, "messages": [{"role": "user", "content": [{"text": "hello"}]}]}
-        events = list(client.converse_stream(**sent)["stream"])
-        with pytest.raises(EventStreamError, match="Too many requests"):
-            list(client.converse_stream(**sent)["stream"])
+    script = [replace(RICH, faults=(fault,)) for fault in (unknown_frame(), exception_after(3))]
+    with BedrockServer(script) as server, vendors_client(server) as client:
+        with closing(client.converse_stream(**spoken("hello"))["stream"]) as stream:
+            events = list(stream)
+        broken = pytest.raises(EventStreamError, match="Too many requests")
+        with closing(client.converse_stream(**spoken("hello"))["stream"]) as stream, broken:
+            list(stream)
 
     kinds = [kind for event in events for kind in event]
     assert (kinds[0], kinds[-2:]) == ("messageStart", ["messageStop", "metadata"])
@@ -458,8 +463,8 @@ def test_the_vendors_own_client_understands_the_stream() -> None:
 
 
 def test_errors_are_what_the_vendors_own_client_expects(server: BedrockServer) -> None:
-    with pytest.raises(ClientError) as caught:
-        vendors_client(server).converse(modelId=CLAUDE, messages=[{"role": "user", "content": [{"text": " "}]}])
+    with vendors_client(server) as client, pytest.raises(ClientError) as caught:
+        client.converse(**spoken(" "))
 
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert "is blank" in caught.value.response["Error"]["Message"]
