@@ -17,7 +17,7 @@ from octo.testing.harness import config, runtime
 from octo.values import Json
 from vendor import reply as claude_reply
 from vendor.anthropic import call as claude_call
-from vendor.gemini import GeminiServer, error, reply
+from vendor.gemini import GeminiServer, Picture, blocked, call, error, reply
 from vendor.server import Answer, Request, Server
 from vendor.vertex import VertexClaudeServer
 
@@ -299,3 +299,63 @@ def test_what_a_tool_cannot_tell_gemini_is_said_where_it_stands():
 def test_a_tool_that_is_told_in_full_gives_no_warning():
     assert warnings("properties: {n: {type: [integer, 'null']}}") == []
     assert warnings("properties: {n: {type: integer, multipleOf: 2}}", type="llm-anthropic") == []
+
+
+# ---------------------------------------------------------------- an agent
+
+AGENT = """
+        flows:
+          - name: draw
+            process:
+              - type: ai-agent
+                connector: model
+                prompt: Draw it
+                input: body.what
+                answer: text
+                responseMedia: pictures
+                tools:
+                  - name: size
+                    description: The size
+                    process:
+                      - type: set-payload
+                        settings: { value: '{"size": body.of + "!"}' }
+                default: { process: [{ type: set-payload, settings: { value: '"gave up"' } }] }
+"""
+
+
+async def test_an_agent_calls_tools_and_keeps_the_files_that_the_model_makes():
+    script = [
+        reply("First the sizes.", calls=[call("size", {"of": "a"}), call("size", {"of": "b"})]),
+        reply("Here it is.", Picture(b"\x89PNG\r\n\x1a\n....")),
+    ]
+    with GeminiServer(script, gives_ids=False) as server:
+        environ = {"GOOGLE_GEMINI_BASE_URL": server.base_url}
+        async with runtime(yaml("apiKey: k") + AGENT, environ=environ) as opened:
+            message = await opened.invoke("draw", {"what": "a cat"})
+
+    answers = [part["functionResponse"]["response"] for part in server.requests[1].json["contents"][2]["parts"]]
+    assert (message.body, server.refusals) == ("Here it is.", [])
+    assert answers == [{"result": '{"size":"a!"}'}, {"result": '{"size":"b!"}'}]
+    assert [(file["mimeType"], file["size"]) for file in message.vars["pictures"]] == [("image/png", 12)]
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", None], ids=["answer", "prompt"])
+async def test_what_the_vendor_blocks_takes_the_default_path(reason: str | None):
+    with GeminiServer([reply(finish=reason) if reason else blocked()]) as server:
+        environ = {"GOOGLE_GEMINI_BASE_URL": server.base_url}
+        async with runtime(yaml("apiKey: k") + AGENT, environ=environ) as opened:
+            message = await opened.invoke("draw", {"what": "a cat"})
+
+    assert message.body == "gave up"
+
+
+async def test_two_turns_that_the_cap_cuts_off_end_on_the_default_path_and_run_nothing():
+    cut = reply(calls=[call("size", {"of": "a"})], finish="MAX_TOKENS")
+    with GeminiServer([cut, cut]) as server:
+        environ = {"GOOGLE_GEMINI_BASE_URL": server.base_url}
+        async with runtime(yaml("apiKey: k") + AGENT, environ=environ) as opened:
+            message = await opened.invoke("draw", {"what": "a cat"})
+
+    (answer,) = server.requests[1].json["contents"][2]["parts"]
+    assert (message.body, server.refusals) == ("gave up", [])
+    assert answer["functionResponse"]["response"].keys() == {"error"}
