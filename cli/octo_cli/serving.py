@@ -125,6 +125,7 @@ class Program:
         self._loaded = loaded
         for warning in loaded.warnings:
             diagnostics.warn(session, warning)
+        observers = self._observers(loaded)
         sizes = {"flows": len(loaded.flows), "connectors": len(_instances(loaded))}
         self._log("info", "starting runtime", version=octo.__version__, **sizes)
         runtime = octo.Runtime(
@@ -132,7 +133,7 @@ class Program:
             serving=True,
             store=self._store,
             services=self._services,
-            observers=self._observers(loaded),
+            observers=observers,
             outputs=output.lines(session),
         )
         async with runtime:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from octo.block import Block, Chain, SubFlow, Takeover
     from octo.config.load import load
     from octo.config.model import Config
-    from octo.connector import Connector
+    from octo.connector import Connector, Source
     from octo.errors import (
         BlockError,
         ConfigError,
@@ -48,6 +48,7 @@ _HOME = {
     "ProviderError": "octo.errors",
     "Run": "octo.run",
     "Runtime": "octo.runtime",
+    "Source": "octo.connector",
     "StoreError": "octo.errors",
     "SubFlow": "octo.block",
     "Takeover": "octo.block",
@@ -76,6 +77,7 @@ __all__ = [
     "ProviderError",
     "Run",
     "Runtime",
+    "Source",
     "StoreError",
     "SubFlow",
     "Takeover",

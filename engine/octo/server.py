@@ -6,6 +6,7 @@ It needs the extra `server`, which is imported when the first server starts.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -58,7 +59,9 @@ def _listening(address: str) -> socket.socket:
         family = socket.AF_INET6 if dual else socket.AF_INET
         return socket.create_server(("", port), family=family, dualstack_ipv6=dual)
     except OSError as error:
-        raise OctoError(f"cannot listen on `{address}`: {(error.strerror or str(error)).lower()}") from error
+        code = error.errno or 0
+        reason = os.strerror(code) if code > 0 else error.strerror or str(error)
+        raise OctoError(f"cannot listen on `{address}`: {reason.lower()}") from error
 
 
 def split_address(address: str) -> tuple[str, int]:

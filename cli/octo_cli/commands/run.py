@@ -133,7 +133,9 @@ def command(
         limit=choice.number(traces_max_payload, "OCTO_TRACING_MAX_PAYLOAD", 32768),
         room=max(1, choice.number(traces_buffer, "OCTO_TRACING_BUFFER", 4096)),
     )
-    address = choice.text(observability_addr, "OCTO_OBSERVABILITY_ADDR", ":39999")
+    address = options.address(
+        "--observability-addr", choice.text(observability_addr, "OCTO_OBSERVABILITY_ADDR", ":39999")
+    )
     observed = choice.switch(observability, "OCTO_OBSERVABILITY", True)
     counted = choice.switch(metrics, "OCTO_METRICS", False)
     blocks = choice.text(metrics_blocks, "OCTO_METRICS_BLOCKS", "")
@@ -141,7 +143,7 @@ def command(
 
     from octo_cli.serving import Admin, Program  # here, because the help reads this file and needs no event loop
 
-    admin = Admin(options.address("--observability-addr", address) if observed else "", counted, blocks)
+    admin = Admin(address if observed else "", counted, blocks)
     beside = config if config.is_dir() else config.parent
     with (
         logs.engine_lines(session),
