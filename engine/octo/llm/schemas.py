@@ -262,20 +262,23 @@ def strict(schema: Json) -> Json:
 
     A property that was not required may be null instead, if the schema required any.
     """
-    return _strict(schema, schema)
+    return _strict(schema, schema, frozenset())
 
 
-def _strict(schema: Json, root: Json) -> Json:
+def _strict(schema: Json, root: Json, refs: frozenset[str]) -> Json:
+    """`refs` are the references whose schemas were put in place around this one."""
     if not isinstance(schema, dict):
         return schema
-    schema = _with_all_of(schema, root, frozenset())
+    schema, refs = _with_all_of(schema, root, refs)
     for word in _BY_NAME:
         if isinstance(schema.get(word), dict):
-            schema[word] = {name: _strict(inner, root) for name, inner in schema[word].items()}
+            schema[word] = {name: _strict(inner, root, refs) for name, inner in schema[word].items()}
     for word in ("items", "oneOf", "anyOf"):
         inner = schema.get(word)
-        if inner is not None:
-            schema[word] = [_strict(one, root) for one in inner] if isinstance(inner, list) else _strict(inner, root)
+        if isinstance(inner, list):
+            schema[word] = [_strict(one, root, refs) for one in inner]
+        elif inner is not None:
+            schema[word] = _strict(inner, root, refs)
     if "properties" in schema or "object" in _listed(schema.get("type")):
         properties = schema.get("properties")
         properties = properties if isinstance(properties, dict) else {}
@@ -289,16 +292,17 @@ def _strict(schema: Json, root: Json) -> Json:
     return schema
 
 
-def _with_all_of(schema: dict[str, Json], root: Json, refs: frozenset[str]) -> dict[str, Json]:
-    """The schema with its `allOf` merged in, parts that are references included."""
+def _with_all_of(schema: dict[str, Json], root: Json, refs: frozenset[str]) -> tuple[dict[str, Json], frozenset[str]]:
+    """The schema with its `allOf` merged in, parts that are references included; one without end stays one."""
     whole = {key: value for key, value in schema.items() if key != "allOf"}
     for part in _mappings(schema.get("allOf")):
-        ref = str(part.get("$ref", ""))
-        target = pointed(root, ref) if ref else None
-        if target is not None and ref not in refs:
+        target = pointed(root, part.get("$ref"))
+        if target is not None and part["$ref"] not in refs:
+            refs = refs | {part["$ref"]}
             part = merged({key: value for key, value in part.items() if key != "$ref"}, target)
-        whole = merged(whole, _with_all_of(part, root, refs | {ref}))
-    return whole
+        part, refs = _with_all_of(part, root, refs)
+        whole = merged(whole, part)
+    return whole, refs
 
 
 def _or_null(schema: Json) -> Json:
