@@ -81,7 +81,11 @@ def _with_plain_names(message: ChatMessage) -> ChatMessage:
 
 
 def _with_plain_name(call: ToolCall) -> ToolCall | None:
-    return None if is_blank(call.name) else replace(call, name=_UNUSUAL.sub("_", call.name)[:_LONGEST_NAME])
+    """The call under a plain name. A signature is for the name that it was made for, so another one loses it."""
+    if is_blank(call.name):
+        return None
+    plain = _UNUSUAL.sub("_", call.name)[:_LONGEST_NAME]
+    return call if plain == call.name else replace(call, name=plain, replay=None)
 
 
 def _in_call_order(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Iterable[ToolResult]:

@@ -49,6 +49,7 @@ _VERSION: Final = "2023-06-01"
 _VERTEX_VERSION: Final = "vertex-2023-10-16"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
 _MAX_TOKENS: Final = 4096
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _EPHEMERAL: Final = {"cache_control": {"type": "ephemeral"}}
 
 _log = logging.getLogger("octo.llm")
@@ -110,15 +111,22 @@ def _headers(credentials: Credentials) -> Headers:
 
 
 def _open_turn_began_without_thinking(messages: Sequence[Json]) -> bool:
-    """Whether the model is in the middle of a turn that did not begin with thinking."""
+    """Whether the model is in the middle of a turn that did not begin with thinking, or in which others took part."""
     before = ""
     for message in reversed(messages):
         kind = message["content"][0]["type"]
         if message["role"] == "user" and kind != "tool_result":
             break
         if message["role"] == "assistant":
+            if kind not in _THINKING and any(_is_foreign(block) for block in message["content"]):
+                return True
             before = kind
-    return before not in {"", "thinking", "redacted_thinking"}
+    return before not in {"", *_THINKING}
+
+
+def _is_foreign(block: Json) -> bool:
+    """Whether a block is a call that another model made: the vendor's own ids have a form of their own."""
+    return block["type"] == "tool_use" and not block["id"].startswith("toolu_")
 
 
 def _tools(request: ChatRequest, messages: Sequence[Json]) -> list[dict[str, Json]]:

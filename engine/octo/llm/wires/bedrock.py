@@ -122,14 +122,21 @@ def _more_fields(
 
 
 def _open_turn_began_without_thinking(messages: Sequence[Json]) -> bool:
-    """Whether the model is in the middle of a turn that did not begin with thinking."""
+    """Whether the model is in the middle of a turn that did not begin with thinking, or in which others took part."""
     first: Json = {"reasoningContent": None}
     for message in reversed(messages):
         if message["role"] == "user" and "toolResult" not in message["content"][0]:
             break
         if message["role"] == "assistant":
             first = message["content"][0]
+            if "reasoningContent" not in first and any(map(_is_foreign, message["content"])):
+                return True
     return "reasoningContent" not in first
+
+
+def _is_foreign(block: Json) -> bool:
+    """Whether a block is a call that another model made: ids of the service have a form of their own."""
+    return "toolUse" in block and not block["toolUse"]["toolUseId"].startswith("tooluse_")
 
 
 def _tools(request: ChatRequest, messages: Sequence[Json]) -> list[Json]:
