@@ -199,9 +199,22 @@ def _build(data: Any, info: ValidationInfo) -> Block:
         cls: type[Block] = context.block(block_type)
     except OctoError as error:
         raise (ECHO if ref else refusal(error.message, error.hint, at="type")) from error
-    block = cls.model_validate(settings | _fold(data, cls), context=context)
+    if ref is not None:
+        _enter(ref, context)
+    try:
+        block = cls.model_validate(settings | _fold(data, cls), context=context)
+    finally:
+        if ref is not None:
+            context.refs.pop()
     block.put_at(Place(name or "", name or block_type, name or ref or block_type, ref=ref or ""))
     return block
+
+
+def _enter(ref: str, context: LoadContext) -> None:
+    if ref in context.refs:
+        cycle = " → ".join([*context.refs[context.refs.index(ref) :], ref])
+        raise refusal(f"processor `{ref}` contains itself: {cycle}", "a processor cannot refer to itself", at="ref")
+    context.refs.append(ref)
 
 
 def _word(data: Mapping[str, Any], key: str) -> str | None:

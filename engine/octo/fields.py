@@ -49,6 +49,8 @@ class LoadContext(Protocol):
     """The directory below which resources lie."""
     processors: Mapping[str, Mapping[str, Json]]
     """The named reusable blocks, as written."""
+    refs: list[str]
+    """The processors that are being built, outermost first."""
     connectors: Mapping[str, str]
     """The types of the declared connectors, by their names."""
     shared: dict[object, Any]
@@ -95,7 +97,8 @@ class Refusals:
 
     def add(self, message: str, *path: str | int, hint: str | None = None, at: str = "value") -> None:
         """Note a problem at a path below the model, in YAML spelling."""
-        self._found.append({"type": refusal(message, hint, at=at), "loc": path, "input": None})
+        told = {"message": message, "hint": hint, "at": at, "named": False, "across": True}
+        self._found.append({"type": PydanticCustomError("refused", "{message}", told), "loc": path, "input": None})
 
     def relay(self, problems: Sequence[Problem]) -> None:
         """Note problems that have a place of their own, in another file."""

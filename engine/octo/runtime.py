@@ -257,7 +257,8 @@ class Runtime:
         return found
 
     async def breathe(self) -> None:
-        """Let the event loop have a turn."""
+        """Let the event loop have a turn: what came due is called in the first, and takes effect in the second."""
+        await asyncio.sleep(0)
         await asyncio.sleep(0)
         self.breathed = time.perf_counter()
 

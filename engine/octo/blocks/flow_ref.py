@@ -20,6 +20,8 @@ class FlowRef(Block, type="flow-ref", group="integration"):
     """Go on at once: what the called flow gives, drops or fails with is ignored."""
 
     async def execute(self, message: Message, run: Run) -> Message:
+        if run.runtime.callee(self.flow) is None:
+            raise RunError(f'flow "{self.flow}" is not registered')
         copy = message.clone(event_id=run.runtime.new_id())
         if self.one_way:
             self._hand_over(copy, run)
@@ -29,7 +31,7 @@ class FlowRef(Block, type="flow-ref", group="integration"):
         except Dropped:
             return message
         except OctoError as error:
-            raise _named(self.flow, error) from error
+            raise ChainFailed(f'flow-ref "{self.flow}"', error) from error
         raw = result.raw
         message.body = result.body
         message.raw = raw
@@ -39,9 +41,6 @@ class FlowRef(Block, type="flow-ref", group="integration"):
         return message
 
     def _hand_over(self, copy: Message, run: Run) -> None:
-        if run.runtime.callee(self.flow) is None:
-            raise RunError(f'flow "{self.flow}" is not registered')
-
         async def work() -> None:
             try:
                 await run.call(self.flow, copy)
@@ -83,12 +82,6 @@ class FlowRef(Block, type="flow-ref", group="integration"):
                 return None
             names.append(following)
         return names
-
-
-def _named(flow: str, error: OctoError) -> OctoError:
-    if error.message == f'flow "{flow}" is not registered':
-        return error
-    return ChainFailed(f'flow-ref "{flow}"', error)
 
 
 def _owner(block: FlowRef, config: Config) -> str | None:

@@ -33,6 +33,7 @@ class _Context:
         self.root = root
         self._read = read
         self.shared: dict[object, Any] = {}
+        self.refs: list[str] = []
         self._types: dict[object, type[Any] | OctoError] = {}
         self.templates = Templates(root)
         self.processors: Mapping[str, Mapping[str, Json]] = {

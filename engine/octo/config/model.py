@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError, ValidationError
 
 from octo.block import Chain
 from octo.config.environment import Environment
@@ -90,6 +91,29 @@ def _known_block(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def _may_be_mended(details: ErrorDetails) -> bool:
+    """Whether a block that refers to a processor can still put it right: a missing key, keys that do not fit."""
+    return details["type"] == "missing" or bool((details.get("ctx") or {}).get("across"))
+
+
+def _relay(found: Sequence[ErrorDetails]) -> None:
+    if found:
+        raise ValidationError.from_exception_data(
+            "processor",
+            [
+                {"type": _again(details), "loc": ("settings", *details["loc"]), "input": details["input"]}
+                for details in found
+            ],
+        )
+
+
+def _again(details: ErrorDetails) -> PydanticCustomError | str:
+    context = details.get("ctx")
+    if details["type"] in {"refused", "expression", "echo", "elsewhere"}:
+        return PydanticCustomError(details["type"], "{message}" if context else details["msg"], context)
+    return details["type"]
+
+
 class Processor(Model):
     """A named block that flows use by `ref`."""
 
@@ -101,6 +125,20 @@ class Processor(Model):
 
     settings: dict[str, Any] = Field(default_factory=dict)
     """Base settings; a block that refers to it overrides them key by key."""
+
+    @model_validator(mode="after")
+    def _sound(self, info: ValidationInfo) -> Self:
+        """What is written must be right; what is missing may come from the blocks that refer to it."""
+        if info.context is None:
+            return self
+        info.context.refs.append(self.name)
+        try:
+            info.context.block(self.type).model_validate(self.settings, context=info.context)
+        except ValidationError as error:
+            _relay([details for details in error.errors(include_url=False) if not _may_be_mended(details)])
+        finally:
+            info.context.refs.pop()
+        return self
 
 
 class Flow(Model):

@@ -292,7 +292,12 @@ class Describer:
                 annotation = model.model_fields[name].annotation if model and name else annotation
                 settings = node.get("settings")
                 node = node.get(step, settings.get(step) if isinstance(settings, dict) else node.get(_snake(step)))
-            level = self._level(annotation, node, step, above)
+            owner = levels[-1]
+            if owner.model is Processor and step == "settings" and isinstance(node, dict):
+                block = self._resolve(Block, owner.node)
+                level = Level(block, node, step, above) if block else None
+            else:
+                level = self._level(annotation, node, step, above)
             if level is not None:
                 levels.append(level)
             above = step if isinstance(step, str) else above

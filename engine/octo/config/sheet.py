@@ -70,6 +70,7 @@ class _Context:
     natural = staticmethod(natural)
 
     def __init__(self) -> None:
+        self.refs: list[str] = []
         self.shared: dict[object, Any] = {}
 
     def read(self, resource: str) -> str:

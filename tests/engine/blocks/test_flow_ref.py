@@ -123,3 +123,18 @@ async def test_one_way_goes_on_at_once_and_a_failure_is_only_logged():
             'flow-ref "side": block "set-payload": set-payload value: evaluate expression: no such key: missing',
         )
     ]
+
+
+async def test_an_unknown_flow_is_reported_by_the_command_too(tmp_path):
+    import subprocess
+    import sys
+
+    (tmp_path / "c.yaml").write_text("flows: [{name: main, process: [{type: flow-ref, flow: zz}]}]", encoding="utf-8")
+    command = [sys.executable, "-m", "octo_cli", "invoke", "--config", "c.yaml", "--flow", "main"]
+
+    done = subprocess.run(
+        command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+    )
+
+    assert done.returncode == 1
+    assert 'error="block \\"flow-ref\\": flow \\"zz\\" is not registered"' in done.stderr

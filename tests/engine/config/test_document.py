@@ -329,22 +329,22 @@ def test_the_kind_of_file_is_named() -> None:
     ids=["values", "text", "depth"],
 )
 def test_aliases_cannot_blow_a_file_up(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     found = problems(text)
 
     assert [item.message for item in found] == [
         "parse config: aliases repeat more than 100 000 values, 10 MB of text or 200 levels"
     ]
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_a_hundred_thousand_keys_are_read_in_two_seconds() -> None:
     text = "".join(f"key{index}: value\n" for index in range(100_000))
-    started = time.monotonic()
+    started = time.process_time()
     document = parse(text, "c.yaml")
 
     assert document.location(("key99999",)) == Location("c.yaml", 100_000, 11)
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 PLACES = """\

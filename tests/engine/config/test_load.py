@@ -410,3 +410,22 @@ def test_equal_expressions_are_compiled_once():
 
     assert first.value is second.value
     assert third.condition is not first.value
+
+
+def test_a_processor_that_nobody_uses_must_be_right_too_but_may_lack_what_a_block_will_give():
+    assert problems(
+        """\
+        processors:
+          - { name: misspelt, type: set-payload, settings: { valu: '1' } }
+          - { name: broken, type: set-payload, settings: { value: bodyy } }
+          - { name: itself, type: if, settings: { condition: 'true', then: { process: [ { ref: itself } ] } } }
+          - { name: lacking, type: set-variable, settings: { name: a } }
+          - { name: kind, type: log, settings: { full: 5 } }
+        flows: [ { name: main, process: [ { ref: broken } ] } ]
+        """
+    ) == [
+        ("2:54", 'unknown field "valu" in block `set-payload`', "did you mean `value`?"),
+        ("3:57", "compile expression \"bodyy\": undeclared reference to 'bodyy'", "did you mean `body`?"),
+        ("4:86", "processor `itself` contains itself: itself → itself", "a processor cannot refer to itself"),
+        ("6:46", "expected `true` or `false`, found a number", None),
+    ]
