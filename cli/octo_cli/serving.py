@@ -69,6 +69,8 @@ class Program:
         self._loaded: Config | None = None
         self._read: set[Path] = set()
         """Files beside the config that matter to it."""
+        self._seen: watching.State = {}
+        """What the files were when they were read."""
         self._reloading = False
 
     async def run(self) -> None:
@@ -99,10 +101,10 @@ class Program:
 
     async def _generations(self) -> None:
         while True:
-            seen = self._look()
+            self._seen = self._look()
             generation = asyncio.create_task(self._generation_or_report())
             try:
-                await watching.until_changed(self._look, seen)
+                await watching.until_changed(self._look, self._seen)
                 self._log("info", "config changed, loading it anew")
                 self._status.state, self._reloading = "reloading", True
             finally:
@@ -120,7 +122,10 @@ class Program:
 
     async def _generation(self) -> None:
         session = self._session
-        loaded = load(self._config, environ=session.environ, read=self._read)
+        try:
+            loaded = load(self._config, environ=session.environ, read=self._read)
+        finally:
+            watching.add(self._look(), self._seen)
         session.mask = loaded.environment.mask
         self._loaded = loaded
         for warning in loaded.warnings:

@@ -44,9 +44,15 @@ async def until_changed(look: Callable[[], State], seen: State) -> None:
         now = look()
 
 
+def add(now: State, seen: State) -> None:
+    """Add to what was seen the files that were not looked at before."""
+    for path, sign in now.items():
+        seen.setdefault(path, sign)
+
+
 def _differs(now: State, seen: State) -> bool:
-    before = {path: seen.setdefault(path, sign) for path, sign in now.items()}
-    return before != now
+    add(now, seen)
+    return any(seen[path] != sign for path, sign in now.items())
 
 
 def _inside(directory: Path) -> list[Path]:

@@ -41,8 +41,8 @@ number, of `true` and of `false` there can be a `${NAME}`, see
 """
 _CONNECTORS: Final = """\
 Every type of connector with its settings, which stand under `settings:`. Blocks refer to a connector by its `name`.
-Kinds of settings are written as in [blocks](blocks.md). Some connectors give *sources*, which flows take messages from, see
-[running](../running.md); their settings stand under `settings:` of the flow's `source`.
+Kinds of settings are written as in [blocks](blocks.md). Some connectors give *sources*, which flows take messages from,
+see [running](../running.md); their settings stand under `settings:` of the flow's `source`.
 """
 _FUNCTIONS: Final = """\
 What [expressions](../expressions.md) can call. `string.startsWith(prefix: string)` is called on a text, as
