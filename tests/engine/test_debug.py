@@ -69,7 +69,13 @@ def test_every_section_may_be_left_out(text: str, tmp_path: Path) -> None:
         ),
         ("breakAt: 4\n", ['(1, 10) expected text, found a number | put it in quotes: "4"']),
         ("spies: a.b\n", ["(1, 8) `spies`: expected a list, found text | in a list, each entry stands after `- `"]),
-        ("- 1\n", ["(1, 1) expected a mapping with keys such as `input`, `breakAt`, `spies`, `mocks`, `models`, found a list"]),
+        (
+            "- 1\n",
+            [
+                "(1, 1) expected a mapping with keys such as `input`, `breakAt`, `spies`, `mocks`, `models`, "
+                "found a list"
+            ],
+        ),
         (
             "spies: [a\n",
             [

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from octo.debug import DebugConfig
 from octo.config.load import load
+from octo.debug import DebugConfig
 from octo.doubles import Doubles
 from octo.errors import ConfigError, ConnectorError, UsageError
 from octo.invocation import Outcome, envelope, invoke
