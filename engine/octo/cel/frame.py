@@ -53,10 +53,24 @@ class Frame:
         if type(value) is list:
             self.step(len(value))
             return
+        self.spend(len(value))
+
+    def spend(self, size: int) -> None:
+        """Pay for that many characters or bytes."""
         payer = self.payer or self
-        payer.size -= len(value)
+        payer.size -= size
         if payer.size < 0:
-            raise Exceeded("evaluation exceeds its budget of 64 MB")
+            raise _too_large()
+
+    def foresee(self, size: int) -> None:
+        """Refuse what would be larger than what is left."""
+        if size > self.left:
+            raise _too_large()
+
+    @property
+    def left(self) -> int:
+        """How many characters or bytes may still be made."""
+        return (self.payer or self).size
 
     @property
     def surroundings(self) -> Surroundings:
@@ -66,6 +80,10 @@ class Frame:
     def inner(self) -> dict[str, Any]:
         """An activation with the same variables, for evaluations that are part of this one."""
         return {**self.activation, _PAYER: self.payer or self}
+
+
+def _too_large() -> Exceeded:
+    return Exceeded("evaluation exceeds its budget of 64 MB")
 
 
 _NOTHING_AROUND: Final = Surroundings()

@@ -6,16 +6,20 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from octo.cel import Timestamp
+from octo.cel.frame import Frame
+from octo.cel.values import Failure
 from octo.config import resources
+from octo.config.jinja_limits import BoundedEnvironment, paid_by
 from octo.config.templates import NAMES
 from octo.errors import ConfigError, Location, OctoError, Problem
-from octo.values import dumps, native, number_text
+from octo.values import native
+
+_WHOLE = "top-level template code"
+"""What Jinja2 calls the body of a template in a traceback."""
 
 
 class JinjaTemplate:
@@ -26,40 +30,45 @@ class JinjaTemplate:
         resources.read_text(root, resource)
         self._files: set[str] = set()
         try:
-            self._template = _environment(root, self._files).get_template(resource)
+            with paid_by(Frame({}, 0)):
+                self._template = _environment(root, self._files).get_template(resource)
         except TemplateSyntaxError as error:
             raise ConfigError([_problem(error)]) from error
 
     def render(self, scope: Mapping[str, object]) -> str:
+        frame = Frame(scope, 0)
         try:
-            return self._template.render({name: _as_python(scope[name]) for name in NAMES})
+            with paid_by(frame):
+                return self._template.render({name: _as_python(scope[name]) for name in NAMES})
         except Exception as error:  # whatever the expressions of a template run into
-            text = str(error) if isinstance(error, TemplateError | OctoError) else f"{type(error).__name__}: {error}"
             place = self._place(error)
+            text = self._told(error)
             if place is None:
                 raise OctoError(text) from error
             raise OctoError(f"line {place.line}: {text}", location=place) from error
+
+    def _told(self, error: Exception) -> str:
+        if isinstance(error, RecursionError):
+            wholes = [step.filename for step in self._steps(error) if step.name == _WHOLE]
+            again = next((file for file in wholes if wholes.count(file) > 1), None)
+            return f"`{Path(again).name}` includes itself" if again else "it calls itself without end"
+        if isinstance(error, TemplateError | OctoError | Failure):
+            return str(error)
+        return f"{type(error).__name__}: {error}"
+
+    def _steps(self, error: Exception) -> list[traceback.FrameSummary]:
+        """The lines of templates that an error passed."""
+        return [step for step in traceback.extract_tb(error.__traceback__) if step.filename in self._files]
 
     def _place(self, error: Exception) -> Location | None:
         """The innermost line of a template that the error passed."""
         if isinstance(error, TemplateSyntaxError):
             return _problem(error).location
-        for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            if frame.filename in self._files and frame.lineno:
-                return Location(frame.filename, frame.lineno, 1)
-        return None
+        lines = [step for step in self._steps(error) if step.lineno]
+        return Location(lines[-1].filename, lines[-1].lineno or 1, 1) if lines else None
 
 
-class _Environment(ImmutableSandboxedEnvironment):
-    """Reads a key of a mapping where plain Jinja2 would find a method of the same name, such as `items`."""
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, dict) and attribute in obj:
-            return obj[attribute]
-        return super().getattr(obj, attribute)
-
-
-def _environment(root: Path, files: set[str]) -> _Environment:
+def _environment(root: Path, files: set[str]) -> BoundedEnvironment:
     """Reads templates from below a root, and notes which files they are."""
 
     def load(name: str) -> tuple[str, str, None]:
@@ -69,21 +78,13 @@ def _environment(root: Path, files: set[str]) -> _Environment:
         files.add(file)
         return resources.read_text(root, name), file, None
 
-    return _Environment(
+    return BoundedEnvironment(
         loader=FunctionLoader(load),
         undefined=StrictUndefined,
         autoescape=lambda name: bool(name) and str(name).endswith((".html.j2", ".htm.j2")),
-        finalize=_shown,
         keep_trailing_newline=True,
         auto_reload=False,
     )
-
-
-def _shown(value: Any) -> Any:
-    """Values as they are shown everywhere: numbers in their one form, null as `null`, structures as JSON."""
-    if value is None or isinstance(value, bool | dict | list | tuple):
-        return dumps(value)
-    return number_text(value) if isinstance(value, int | float) else value
 
 
 def _as_python(value: object) -> object:

@@ -30,6 +30,8 @@ _FIRST_WAIT: Final = 0.5
 """Seconds before the second attempt, when the API names no wait; doubled with every further one."""
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 """Headers that follow from the body, whatever a flow says."""
+_HOST: Final = frozenset({"host"})
+"""What follows from the connector, whatever a message says."""
 _PERSONAL: Final = re.compile("auth|cookie|key|password|secret|session|token", re.IGNORECASE)
 """Names of headers whose values are for this API only, and for no log."""
 _SHORTEST_SECRET: Final = 6
@@ -96,8 +98,9 @@ class HttpSession:
         """All headers of a call: its own, then those of the connector, then the credentials."""
         for name, value in call.headers:
             _check(name, value)
-        given = (*self._policy.headers, *call.headers)
-        headers = {name.lower(): value for name, value in given if name.lower() not in _FRAMING}
+        own = {name.lower(): value for name, value in self._policy.headers}
+        asked = {name.lower(): value for name, value in call.headers if name.lower() not in _HOST}
+        headers = {name: value for name, value in (own | asked).items() if name not in _FRAMING}
         if call.body is not None:
             headers.setdefault("content-type", "application/json")
         if "authorization" not in headers:
@@ -173,7 +176,8 @@ class HttpSession:
                 raise HttpError(reason(error)) from error
             hint = "the `timeout` of the connector says how long to wait"
             raise HttpError(f"no answer within {self._policy.timeout:g} s", hint=hint) from None
-        except (httpx.RequestError, httpx.InvalidURL) as error:
+        except (httpx.RequestError, httpx.InvalidURL, OSError, ValueError, OverflowError, ExceptionGroup) as error:
+            # The last ones are what the layers below httpx make of a host or a port that cannot be.
             raise HttpError(reason(error)) from error
 
     def _request(
@@ -193,6 +197,9 @@ class HttpSession:
     def _redirected(self, request: httpx.Request, onward: httpx.Request) -> httpx.Request:
         """The next request of a redirect; what is meant for this API only is not told to another host."""
         onward.extensions = {name: value for name, value in onward.extensions.items() if name != "target"}
+        if onward.method != request.method:
+            for name in [name for name in onward.headers if name.startswith("content-")]:
+                del onward.headers[name]
         if _same_place(request.url, onward.url):
             if "cookie" in request.headers:
                 onward.headers["cookie"] = request.headers["cookie"]

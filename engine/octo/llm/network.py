@@ -131,6 +131,8 @@ def reason(error: BaseException) -> str:
                 return "host not found"
             case OSError(errno=int(number)) if number in errno.errorcode:
                 return os.strerror(number).lower()
+    if isinstance(error, ExceptionGroup):
+        error = _causes(error)[0]
     return _words(error) or "the connection broke"
 
 

@@ -136,7 +136,10 @@ class Transport:
             async with self._response(call) as response:
                 status = response.status_code
                 await read(response, decoder, on_delta, stream=call.stream, framing=call.framing, note=self._warn)
-        except (httpx.RequestError, httpx.InvalidURL, Damaged) as error:
+        except (
+            *(httpx.RequestError, httpx.InvalidURL, Damaged),
+            *(OSError, UnicodeError, OverflowError, ExceptionGroup),  # a host or a port that cannot be
+        ) as error:
             try:
                 return decoder.finish()  # the connection broke after the answer was whole
             except Truncated:

@@ -1,4 +1,6 @@
-"""octo/config/templates.py, octo/config/jinja.py: text templates, their faults and what they become."""
+"""octo/config/templates.py, octo/config/jinja.py, octo/config/jinja_limits.py: text templates, their faults, their
+limits and what they become.
+"""
 
 from __future__ import annotations
 
@@ -220,3 +222,74 @@ def test_a_failing_jinja2_template_is_named_with_its_line(render, text, message)
 
     assert str(caught.value) == f'template-resource "t.j2": {message}'
     assert caught.value.location is not None
+
+
+STEPS = "evaluation exceeds its budget of 1000000 steps"
+SIZE = "evaluation exceeds its budget of 64 MB"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\n{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}", f"line 2: {STEPS}"),
+        ("{% for i in range(99999) if i in range(99999)|list %}{% endfor %}", f"line 1: {STEPS}"),
+        (
+            "{% macro m(n) %}{% if n %}{{ m(n - 1) ~ m(n - 1) }}{% endif %}{% endmacro %}\n{{ m(40) }}",
+            f"line 1: {STEPS}",
+        ),
+        ("{% set a = [1] * 999 %}{% set b = [a] * 999 %}{{ [b] * 999 }}", f"line 1: {STEPS}"),
+        ("{% set a = [1] * 999 %}{% set b = [a] * 999 %}{{ ([b] * 999)|string }}", f"line 1: {STEPS}"),
+        ("{% for i in range(99) %}{% for j in range(99999)|map('abs') %}{% endfor %}{% endfor %}", f"line 1: {STEPS}"),
+        ("{% for i in range(99) %}{{ body.list * 99999 }}{% endfor %}", f"line 1: {STEPS}"),
+        ("one\n{{ 'x' * 4000000000 }}", f"line 2: {SIZE}"),
+        ("{{ [1] * 4000000000 }}", f"line 1: {SIZE}"),
+        ("{{ ('x' * 1500000000)|length }}", f"line 1: {SIZE}"),
+        ("{{ 'x'|center(5000000000) }}", f"line 1: {SIZE}"),
+        ("{{ 'x'.ljust(5000000000) }}", f"line 1: {SIZE}"),
+        ("{{ ('x' * 9999999)|replace('x', 'xxxxxxxx') }}", f"line 1: {SIZE}"),
+        ("{{ ['x' * 999999] * 999 }}", f"line 1: {SIZE}"),
+        ("{{ (['x' * 999999] * 999)|join }}", f"line 1: {SIZE}"),
+        ("{{ ','.join(['x' * 999999] * 999) }}", f"line 1: {SIZE}"),
+        ("{{ '%5000000000d' % 1 }}", f"line 1: {SIZE}"),
+        ("{{ '%*d'|format(5000000000, 1) }}", f"line 1: {SIZE}"),
+        ("{{ '{:{}}'.format(1, 5000000000) }}", f"line 1: {SIZE}"),
+        ("{{ now.strftime('%4000000000Y') }}", f"line 1: {SIZE}"),
+        ("{{ 'x\\n'|indent(5000000000) }}", f"line 1: {SIZE}"),
+        (
+            "{% set n = namespace(t='x') %}{% for i in range(40) %}{% set n.t = n.t ~ n.t %}{% endfor %}",
+            f"line 1: {SIZE}",
+        ),
+        (
+            "{% macro m() %}{% for i in range(99999) %}" + "x" * 999 + "{% endfor %}{% endmacro %}{{ m() }}",
+            f"line 1: {SIZE}",
+        ),
+        ("{{ 9 ** 999999999 }}", "line 1: OverflowError: a number of more than 100000 bits"),
+        ("{{ 5|round(999999999, 'ceil') }}", "line 1: OverflowError: a number of more than 100000 bits"),
+        ("{{ lipsum(99999) }}", "line 1: 'lipsum' is undefined"),
+        ("one\n{% include 't.j2' %}", "line 2: `t.j2` includes itself"),
+        ("{% include 'foot.txt' %}", "line 1: `t.j2` includes itself"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "line 1: it calls itself without end"),
+    ],
+)
+def test_a_jinja2_template_may_not_spend_more_than_an_expression(render, text, message):
+    with pytest.raises(OctoError) as caught:
+        render(text, "t.j2", foot_txt="{% include 't.j2' %}")
+
+    assert str(caught.value) == f'template-resource "t.j2": {message}'
+
+
+def test_a_jinja2_template_does_what_it_does_within_its_budget(render):
+    text = """{% macro cell(value, width=4) %}[{{ value|string|center(width) -}}
+{% if caller is defined %}{{ caller() }}{% endif %}]{% endmacro %}
+{%- for n in range(4) if n in [1, 2, 3] %}{{ cell(n) }}{{ loop.index }}{% endfor %}
+{% call cell("a" ~ "b") %}!{% endcall %}
+{{ "%.2f %s"|format(3, "x") }} {{ "%s: %s" % ("a", 5000000000) }} {{ "{:,}".format(5000000000) }} {{ "{}".format([1]) }}
+{{ body.missing|default(5000000000) }} {{ 2.567|round(1) }} {{ "abc"[1:] }} {{ 2 ** 10 }} {{ [1] + [2] }}
+{{ [3, 1]|sort|map("string")|join(", ") }} {{ {"a": 1}.get("b", 7000000000) }}
+{{ "a\\nb"|indent(2) }} {{ [1, [2]]|tojson }}
+{{ "a-b".replace("-", "+") }} {{ "-".join(["x", "y"]) }} {{ 2 is in [1, 2] }} {{ {"q": "x y"}|urlencode }}"""
+
+    assert render(text, "t.j2") == (
+        "[ 1  ]1[ 2  ]2[ 3  ]3\n[ ab !]\n3.00 x a: 5000000000 5,000,000,000 [1]\n"
+        "5000000000 2.6 bc 1024 [1,2]\n1, 3 7000000000\na\n  b [1, [2]]\na+b x-y true q=x+y"
+    )

@@ -108,6 +108,16 @@ async def test_the_length_of_a_body_is_not_the_business_of_a_flow():
     assert [first.body["body"], second.body["body"]] == ["text", "text"]
 
 
+async def test_the_host_is_that_of_the_connector_whatever_a_message_says():
+    with Api() as api:
+        async with calling(api, headers={"HOST": '"other.example"'}) as call:
+            await call()
+        async with calling(api, {"headers": {"Host": "own.example"}}, headers={"Host": '"other.example"'}) as call:
+            await call()
+
+    assert api.headers("host") == [api.host, "own.example"]
+
+
 async def test_a_header_with_a_line_break_is_never_sent():
     with Api() as api:
         message = await failure(api, headers={"X-Id": "'a\\r\\nX-Evil: 1'"})
@@ -261,6 +271,21 @@ async def test_a_redirect_is_followed_and_keeps_method_and_body_when_it_must():
     assert message.body == {"method": "GET", "target": "/c?d=1", "body": ""}
 
 
+@pytest.mark.parametrize(
+    ("status", "sent"),
+    [(302, ("GET", None, None)), (303, ("GET", None, None)), (307, ("POST", "text/csv", "de"))],
+    ids=["found", "see other", "temporary"],
+)
+async def test_a_redirect_that_drops_the_body_drops_what_describes_it(status, sent):
+    headers = {"Content-Type": '"text/csv"', "Content-Language": '"de"'}
+    with Api(lambda request: text("", status, location="/b") if request.path == "/a" else echo(request)) as api:
+        async with calling(api, method="POST", body='"a,b"', headers=headers) as call:
+            await call()
+
+    request = api.requests[1]
+    assert (request.method, request.headers.get("content-type"), request.headers.get("content-language")) == sent
+
+
 async def test_redirects_in_a_circle_end():
     with Api(lambda request: text("", 302, location="/a")) as api:
         message = await failure(api)
@@ -278,8 +303,11 @@ async def test_redirects_in_a_circle_end():
             "/x\x01y",
             "invalid URL in location header: Invalid non-printable ASCII character in URL, '\\x01' at position 2",
         ),
+        ("http://127.0.0.1:99999/", "connect(): port must be 0-65535"),
+        ("http://xn--/", "malformed A-label, no Punycode eligible content found"),
+        ("javascript:1", "for absolute URLs, path must be empty or begin with '/'"),
     ],
-    ids=["scheme", "host", "control character"],
+    ids=["scheme", "host", "control character", "port", "name", "no address"],
 )
 async def test_a_redirect_to_nowhere_fails(location, cause):
     with Api(lambda request: text("", 302, location=location)) as api:
