@@ -13,7 +13,7 @@ from octo.values import Json
 from vendor.gemini_request import read
 from vendor.gemini_rules import parameters_are_objects, response_schemas_are_known
 
-EXAMPLES = 4000 if os.environ.get("OCTO_SOAK") else 150
+EXAMPLES = 2000 if os.environ.get("OCTO_SOAK") else 150
 ANYTHING = {
     "anyOf": [
         {"type": "string"},
