@@ -77,8 +77,8 @@ async def play(target: Double, steps: list, cuts: tuple[int, int]) -> None:
         )
         if kept:
             turns.append(ChatMessage("tool", kept))
-        if more is not None:
-            turns.append(more)
+        if more is not None or not calls:
+            turns.append(more or user("go on"))
     first, last = cuts
     left = turns[first : len(turns) - last] or [user("go")]
     said.append(Said("fine"))
