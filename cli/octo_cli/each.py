@@ -54,11 +54,6 @@ class Each:
         if self.content_type is not None and (self.assignments or self.attachments):
             raise UsageError("`--set` and `--attach` change a JSON body, `--content-type` takes the body as it is")
         inputs.with_settings(None, self.assignments)
-        if self.errors is not None:
-            output.check_target("--errors", self.errors)
-            with suppress(OSError):  # they are not the same when one does not exist
-                if self.source != "-" and self.errors.samefile(inputs.path(self.source)):
-                    raise UsageError("`--errors` is the file that `--each` reads", hint="name another file")
 
     def run(self, session: Session, engine: Callable[..., Runtime]) -> None:
         """Call the flow with every row. Raises OctoError when some failed, or when the work broke off."""

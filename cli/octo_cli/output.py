@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from octo.errors import OctoError, UsageError
 from octo.logline import printable
@@ -46,12 +48,48 @@ def put_lines(session: Session, lines: Sequence[str]) -> None:
         _put(session, "\n".join(lines))
 
 
-def check_target(option: str, path: Path) -> None:
-    """Raises UsageError for a file that cannot be written, before any work is done."""
-    if path.is_dir():
-        raise UsageError(f"`{option}`: `{path}` is a directory", hint="name a file in it")
-    if not path.parent.is_dir():
-        raise UsageError(f"`{option}`: there is no directory `{path.parent}`", hint="make it first")
+def check_targets(
+    targets: Mapping[str, Path | None],
+    reads: Mapping[str, Path | Iterable[Path] | None],
+    others: Mapping[str, Path | None] = MappingProxyType({}),
+) -> None:
+    """Raises UsageError for files that an option names and that cannot be written, before any work is done.
+
+    What the command itself reads is not written over, and two outputs do not go into one file. `reads` says by whom a
+    file is read, or a directory with the YAML files in it; `others` are outputs that are checked when they are opened.
+    """
+    written: dict[str, Path] = {option: path for option, path in others.items() if path is not None}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise UsageError(f"`{option}`: `{path}` is a directory", hint="name a file in it")
+        if not path.parent.is_dir():
+            raise UsageError(f"`{option}`: there is no directory `{path.parent}`", hint="make it first")
+        if path.exists() and not path.is_file():  # a pipe or a device has nothing to lose
+            continue
+        for reader, sources in reads.items():
+            if any(is_same(path, file) for file in _files(sources)):
+                raise UsageError(f"`{option}`: `{path}` is a file that {reader} reads", hint="name another file")
+        for other, before in written.items():
+            if is_same(path, before):
+                raise UsageError(f"`{option}` and `{other}` name the same file", hint="name another one")
+        written[option] = path
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same file, which need not exist."""
+    with suppress(OSError, ValueError):
+        return one.resolve() == other.resolve() or one.samefile(other)
+    return False
+
+
+def _files(sources: Path | Iterable[Path] | None) -> Iterator[Path]:
+    for path in (sources,) if isinstance(sources, Path) else sources or ():
+        yield path
+        if path.is_dir():
+            with suppress(OSError):  # whoever reads it says what is wrong
+                yield from (file for file in path.iterdir() if file.suffix.lower() in (".yaml", ".yml"))
 
 
 def to_file(session: Session, parts: Mapping[str, Json], path: Path) -> None:

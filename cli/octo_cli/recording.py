@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from octo.errors import UsageError
-from octo_cli import inputs, logs
+from octo_cli import inputs, logs, output
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def recording(session: Session, *, log: str | None, events: str | None) -> Itera
         return
     from octo.runlog.recorder import Recorder, Writer
 
-    if log == events:
+    if log and events and output.is_same(inputs.path(log), inputs.path(events)):
         raise UsageError("`--log` and `--events` name the same file", hint="one of them is enough")
     with ExitStack() as files:
         writers = {

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import typer
 
+from octo.config.load import load
 from octo.errors import ConfigError, OctoError, UsageError
 from octo.testing import report as reports
 from octo.testing.mutate import mutations
@@ -51,6 +52,19 @@ class Asked:
     def pairs(self) -> list[Pair]:
         """The suites with their configs. Raises UsageError for a path that names none."""
         return pairs(self.paths, self.config)
+
+    def reads(self, environ: Mapping[str, str]) -> dict[str, Iterable[Path]]:
+        """The files that no report may be written over, by what reads them."""
+        found = _pairs(self)
+        beside = {Path(".env")}
+        for config in {pair.config for pair in found}:
+            with suppress(ConfigError):  # told when its cases run
+                load(config, environ=environ, read=beside)
+        return {
+            "`octo test`": [path for pair in found for path in (pair.suite, pair.config)],
+            "`--env-file`": [] if self.env_file is None else [self.env_file],
+            "the config": beside,
+        }
 
     async def run(self, session: Session, around: Surroundings, of: Sequence[Pair] | None = None) -> int:
         """Run the cases of all suites, or of some; the exit status. Raises OctoError when nothing can be run."""

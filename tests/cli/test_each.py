@@ -233,7 +233,8 @@ def test_secrets_are_masked_wherever_a_row_is_told(each: Any, tmp_path: Path) ->
         (["--errors", "e.jsonl"], "`--errors` goes with `--each`"),
         (["--each", "none.jsonl"], "`--each`: cannot read `none.jsonl`: no such file or directory"),
         (["--each", "-", "--errors", "no/e.jsonl"], "`--errors`: there is no directory `no`"),
-        (["--each", "app.yaml", "--errors", "./app.yaml"], "`--errors` is the file that `--each` reads"),
+        (["--each", "app.yaml", "--errors", "./app.yaml"], "`--errors`: `app.yaml` is a file that `--config` reads"),
+        (["--each", "rows", "--errors", "./rows"], "`--errors`: `rows` is a file that `--each` reads"),
         (["--each", "-", "--set", "a"], "`--set a`: expected `PATH=VALUE`"),
         (
             ["--each", "-", "--set", "a=1", "--content-type", "text/csv"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,3 +74,74 @@ def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
         printed(Full(BrokenPipeError()), {})
     with pytest.raises(NotWritten, match=r"^cannot write standard output: no space left on device$"):
         printed(Full(OSError(errno.ENOSPC, "No space left on device")), {})
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        ("invoke F --envelope-out ./app.yaml", "`--envelope-out`: `app.yaml` is a file that `--config` reads"),
+        ("invoke F --envelope-out link.yaml", "`--envelope-out`: `link.yaml` is a file that `--config` reads"),
+        ("invoke F --envelope-out words.j2", "`--envelope-out`: `words.j2` is a file that the config reads"),
+        ("invoke F --envelope-out .env", "`--envelope-out`: `.env` is a file that the config reads"),
+        (
+            "invoke F --data @in --envelope-out in",
+            "`--envelope-out`: `in` is a file that `--data` reads",
+        ),
+        (
+            "invoke F --vars @in --envelope-out in",
+            "`--envelope-out`: `in` is a file that `--vars` reads",
+        ),
+        (
+            "invoke F --attach in --envelope-out in",
+            "`--envelope-out`: `in` is a file that `--attach` reads",
+        ),
+        (
+            "invoke F --run-debug-config debug.yaml --envelope-out debug.yaml",
+            "`--envelope-out`: `debug.yaml` is a file that `--run-debug-config` reads",
+        ),
+        ("invoke F --envelope-out new --log ./new", "`--envelope-out` and `--log` name the same file"),
+        ("invoke F --each in --errors new --log new", "`--errors` and `--log` name the same file"),
+        ("invoke F --log new --events ./new", "`--log` and `--events` name the same file"),
+        ("graph C --out app.yaml", "`--out`: `app.yaml` is a file that `--config` reads"),
+        ("graph C --out words.j2 --format tree", "`--out`: `words.j2` is a file that the config reads"),
+        ("graph --config . --out app.yaml", "`--out`: `app.yaml` is a file that `--config` reads"),
+        ("test --junit app_test.yaml", "`--junit`: `app_test.yaml` is a file that `octo test` reads"),
+        ("test --report-json app.yaml", "`--report-json`: `app.yaml` is a file that `octo test` reads"),
+        ("test --report-json words.j2", "`--report-json`: `words.j2` is a file that the config reads"),
+        ("test --env-file in.env --junit in.env", "`--junit`: `in.env` is a file that `--env-file` reads"),
+        ("test --junit new --report-json new", "`--report-json` and `--junit` name the same file"),
+        ("runs show run.jsonl --html run.jsonl", "`--html`: `run.jsonl` is a file that `octo runs show` reads"),
+        ("schema --out app.yaml", "`--out`: `app.yaml` exists and is no schema"),
+    ],
+    ids=lambda value: value if value.startswith(("invoke", "graph", "test", "runs", "schema")) else "",
+)
+def test_what_a_command_reads_is_not_written_over(octo: Any, tmp_path: Path, args: str, error: str) -> None:
+    files = {
+        "app.yaml": (
+            "resources: {templates: [{resource: words.j2}]}\n"
+            "flows: [{name: f, process: [{type: template-resource, settings: {id: words.j2}}]}]\n"
+        ),
+        "app_test.yaml": "flow: f\ncases: [{name: one, expect: {that: [body == 'hi']}}]\n",
+        "words.j2": "hi",
+        "in": '{"a": 1}',
+        "in.env": "A=1\n",
+        ".env": "",
+        "debug.yaml": "spies: []\n",
+        "run.jsonl": '{"seq":1,"kind":"flow.started"}\n',
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "link.yaml").symlink_to("app.yaml")
+
+    words = args.replace("F", "--config app.yaml --flow f").replace("C", "--config app.yaml").split()
+    ran = octo(*words, terminal="err")
+
+    assert (ran.stdout, ran.stderr.split("\n")[0], ran.status) == ("", f"error: {error}", 2)
+    assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in files} == files
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_octo_wrote_before_is_written_over(octo: Any) -> None:
+    for _ in range(2):
+        assert octo("schema", "--out", "all.json").status == 0
+        assert octo("schema", "--kind", "suite", "--format", "yaml", "--out", "suite.yaml").status == 0

@@ -60,9 +60,10 @@ def command(
 
     session: Session = context.obj
     session.debug = debug
-    if out is not None:
-        output.check_target("--out", out)
-    loaded = octo.load(config, environ=session.environ)
+    output.check_targets({"--out": out}, {"`--config`": config})
+    beside = {Path(".env")}
+    loaded = octo.load(config, environ=session.environ, read=beside)
+    output.check_targets({"--out": out}, {"the config": beside})
     session.mask = loaded.environment.mask
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)

@@ -138,9 +138,22 @@ def command(
         _refuse(alone, "is about one call, `--each` makes many")
         rows = _rows(each, flow, set_ or (), attach or (), content_type, variables, limit, parallel, errors)
     target = inputs.path(envelope_out) if envelope_out else None
-    if target is not None:
-        output.check_target("--envelope-out", target)
-    loaded = octo.load(config, environ=session.environ, rewrite=asked.doubles.rewrite)
+    targets = {"--envelope-out": target, "--errors": inputs.path(errors) if errors else None}
+    records = {
+        option: inputs.path(name) for option, name in (("--log", log), ("--events", events)) if name and name != "-"
+    }
+    reads = {
+        "`--config`": config,
+        "`--each`": inputs.path(each) if each and each != "-" else None,
+        "`--run-debug-config`": inputs.path(run_debug_config) if run_debug_config else None,
+        "`--attach`": [inputs.path(file) for file in attach or ()],
+    }
+    named = {"`--data`": data, "`--vars`": vars_, "`--mocks`": mocks}
+    reads |= {option: inputs.path(text[1:]) for option, text in named.items() if text and text.startswith("@")}
+    output.check_targets(targets, reads, records)
+    beside = {Path(".env")}
+    loaded = octo.load(config, environ=session.environ, rewrite=asked.doubles.rewrite, read=beside)
+    output.check_targets(targets, {"the config": beside})
     session.mask = loaded.environment.mask
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)

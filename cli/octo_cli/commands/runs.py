@@ -41,8 +41,7 @@ def show(
 
     session: Session = context.obj
     session.debug = debug
-    if html is not None:
-        output.check_target("--html", html)
+    output.check_targets({"--html": html}, {"`octo runs show`": file})
     records = read(file)
     if html is not None:
         from octo.runlog.page import page

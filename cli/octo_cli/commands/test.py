@@ -107,9 +107,6 @@ def command(
 
     session: Session = context.obj
     session.debug = debug
-    for option, path in (("--junit", junit), ("--report-json", report_json)):
-        if path is not None:
-            output.check_target(option, path)
     around = Surroundings(
         environ=session.environ,
         variables=_variables(env_file),
@@ -134,6 +131,8 @@ def command(
         coverage=coverage,
         mutate=mutate,
     )
+    if junit is not None or report_json is not None:
+        output.check_targets({"--junit": junit, "--report-json": report_json}, asked.reads(session.environ))
     return signals.run(session, watching(session, asked, around) if watch else asked.run(session, around))
 
 
