@@ -50,6 +50,12 @@ def test_a_debug_config_holds_input_breakpoint_spies_and_mocks(tmp_path: Path) -
     assert str(sheet.problem(("spies", 1), "no").location) == f"{tmp_path / 'd.yaml'}:6:22"
 
 
+def test_a_second_document_is_refused_for_nothing_of_it_would_count(tmp_path: Path) -> None:
+    assert problems_of("spies: [shop.price]\n---\nmocks: {}\n", tmp_path) == [
+        "(2, 1) only the first document of a file is read, and another one starts here | put it into a file of its own"
+    ]
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "input:\nspies:\n", '{"mocks": {}}'])
 def test_every_section_may_be_left_out(text: str, tmp_path: Path) -> None:
     (tmp_path / "d.yaml").write_text(text, encoding="utf-8")

@@ -42,6 +42,8 @@ def read(
     unknown key. Raises ConfigError with all of its problems.
     """
     document = parse(text, file, what=what)
+    if document.warnings:
+        raise ConfigError([_refused(problem, what) for problem in document.warnings])
     if document.data is None:
         document = document.with_data({})
     if not isinstance(document.data, dict):
@@ -57,6 +59,11 @@ def read(
         found = sorted(describer.problems(error), key=lambda problem: problem.location or (file, 0, 0))
         raise ConfigError([replace(problem, message=f"parse {what}: {problem.message}") for problem in found]) from None
     return Sheet(value, document)
+
+
+def _refused(problem: Problem, what: str) -> Problem:
+    """A warning as an error: nobody would tell of it, and what it is about would count for nothing."""
+    return replace(problem, message=f"parse {what}: {problem.message}", severity="error")
 
 
 class _Context:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Final
 
 from octo import cel
@@ -12,7 +13,8 @@ from octo.errors import ExpressionError, Location
 from octo.fields import MESSAGE_NAMES
 from octo.runlog.record import Record
 from octo.testing.asking import ASKED_NAMES, askings
-from octo.testing.differ import Keys, differences, only_kinds, told
+from octo.testing.calling import Called, tool_calls
+from octo.testing.differ import Difference, Keys, differences, only_kinds, told
 from octo.testing.suite import Crossing, Expectation, Logged, Sent, Snapshot, Spied, ToolCall
 from octo.testing.trial import Trial
 from octo.values import Json, dumps, kind_of, masked, parse
@@ -50,14 +52,19 @@ class Evidence:
     """The run log, if the case asks for it."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The addresses that the case names, each as the run log writes it."""
+    failed_at: tuple[str, Location] | None = None
+    """The address and the place of the block with which the flow failed."""
+    is_masked: bool = False
+    """Whether secrets are hidden in it, so that they must be hidden as well in what they are compared with."""
 
 
 def judge(trial: Trial, evidence: Evidence, *, now: int, mask: Callable[[str], str] = str) -> list[Failure]:
     """Every expectation of a case that was not met; nothing but the outcome if that is wrong.
 
-    `now` is in nanoseconds since 1970. Secrets are hidden in the evidence, and so they are in what is expected.
+    `now` is in nanoseconds since 1970. Secrets are compared as they are, and hidden in what is told.
     """
-    return list(_Judge(trial, evidence, now, mask).failures())
+    found = _Judge(trial, evidence, now, mask).failures()
+    return [replace(one, summary=mask(one.summary), detail=tuple(map(mask, one.detail))) for one in found]
 
 
 class _Judge:
@@ -69,6 +76,8 @@ class _Judge:
         self._addresses = evidence.addresses
         self._now = cel.Timestamp(now)
         self._mask = mask
+        self._is_masked = evidence.is_masked
+        self._failed_at = evidence.failed_at
 
     def failures(self) -> Iterator[Failure]:
         expect = self._case.expect
@@ -81,8 +90,9 @@ class _Judge:
         crossings = {entry["address"]: entry["records"] for entry in self._envelope.get("spies", ())}
         for address, spied in self._case.spies.items():
             yield from self._spied(address, spied, crossings.get(address, []))
-        for index, call in enumerate(self._case.tools):
-            yield from self._tool(index, call)
+        for index, tool in enumerate(self._case.tools):
+            yield from self._tool(index, tool)
+        yield from self._unknown_tools()
         for address, sent in self._case.sent.items():
             yield from self._sent(address, sent)
         for index, logged in enumerate(self._case.log):
@@ -95,7 +105,7 @@ class _Judge:
         if expect.error is not None:
             return self._fails(expect.error, error, ("expect", "error"), "expect.error", "the flow")
         if error is not None:
-            return self._failure(("expect",), f"expect: the flow failed: {error}")
+            return self._failure(("expect",), f"expect: the flow failed: {error}", *self._where_it_failed())
         dropped = "dropped" in self._envelope
         if dropped == expect.dropped:
             return None
@@ -105,13 +115,20 @@ class _Judge:
 
     def _fails(self, part: str, error: Json, keys: Keys, label: str, who: str) -> Failure | None:
         """What is wrong with an error text, or with its absence."""
-        part = self._mask(part)
+        part = self._mask(part) if self._is_masked else part
         if error is None:
             done = "dropped the message" if "dropped" in self._envelope and who == "the flow" else "did not fail"
             return self._failure(keys, f"{label}: want a failure with {dumps(part)}, but {who} {done}")
         if part in error:
             return None
-        return self._failure(keys, f"{label}: want {dumps(part)}, got {dumps(error)}")
+        where = self._where_it_failed() if who == "the flow" else ()
+        return self._failure(keys, f"{label}: want {dumps(part)}, got {dumps(error)}", *where)
+
+    def _where_it_failed(self) -> tuple[str, ...]:
+        if self._failed_at is None:
+            return ()
+        address, location = self._failed_at
+        return (f"in {address} at {location}" if address else f"at {location}",)
 
     # ------------------------------------------------------------ messages
 
@@ -134,8 +151,9 @@ class _Judge:
     def _body(self, want: Json, got: Json, keys: Keys, label: str) -> Iterator[Failure]:
         found = list(differences(want, got))
         if found:
+            want, got = self._hidden(want), self._hidden(got)
             shown = (f"want: {dumps(want)}", f"got:  {dumps(got)}{only_kinds(want, got)}")
-            yield self._failure((*keys, *found[0].keys), f"{label}:", *shown, *told(found))
+            yield self._failure((*keys, *found[0].keys), f"{label}:", *shown, *self._told(found, want, got))
 
     def _variable(
         self, name: str, want: Json, variables: Mapping[str, Json], keys: Keys, label: str
@@ -148,13 +166,25 @@ class _Judge:
         got = variables[name]
         found = list(differences(want, got))
         if found:
+            want, got = self._hidden(want), self._hidden(got)
             shown = f"want {dumps(want)}, got {dumps(got)}"
-            parts = told(found) if len(shown) > _LONG else []
+            parts = self._told(found, want, got) if len(shown) > _LONG or want == got else []
             yield self._failure((*keys, *found[0].keys), f"{label}: {shown}{only_kinds(want, got)}", *parts)
 
     def _wanted(self, value: Json) -> Json:
         """A value of the suite, as an envelope would hold it."""
-        return parse(dumps(masked(value, self._mask)))
+        return parse(dumps(self._hidden(value) if self._is_masked else value))
+
+    def _hidden(self, value: Json) -> Json:
+        """The value with the secrets in it hidden; whole ones, before anything is cut."""
+        return masked(value, self._mask)
+
+    def _told(self, found: list[Difference], want: Json, got: Json) -> list[str]:
+        """Lines that tell the differences of two values in which secrets are hidden by now."""
+        shown = list(differences(want, got))
+        if len(shown) == len(found):
+            return told(shown)
+        return [*told(shown), "what differs is secret" if not shown else "what else differs is secret"]
 
     # ------------------------------------------------------------ expressions
 
@@ -175,7 +205,7 @@ class _Judge:
                 continue
             if value is False:
                 read = sorted(program.names - {"now", "env"})
-                shown = (f"{name}: {_short(scope[name])}" for name in read)
+                shown = (f"{name}: {_short(self._hidden(scope[name]))}" for name in read)
                 yield self._failure(place, f"{label}.that: {source} is false", *shown)
             elif value is not True:
                 text = f"{source} must evaluate to a bool, got {kind_of(value)}"
@@ -215,15 +245,45 @@ class _Judge:
 
     def _tool(self, index: int, want: ToolCall) -> Iterator[Failure]:
         block = self._addresses.get(want.block, want.block)
-        calls = [record for record in self._records if record.kind == "agent.tool_call" and block in ("", record.path)]
-        args = {name: self._wanted(value) for name, value in want.args.items()}
-        matching = [call for call in calls if call.attrs["tool"] == want.name and _holds(args, call.attrs.get("input"))]
+        calls = [call for call in self._calls if block in ("", call.path)]
+        matching = [call for call in calls if self._matches(want, call)]
         if self._is_met(want, len(matching)):
             return
-        said = f"{want.name} {dumps(args)}" if args else want.name
-        made = [f"called: {call.attrs['tool']} {_short(call.attrs.get('input'))}" for call in calls]
-        text = f"tool {said}: called {len(matching)} times, want {_wanted_times(want)}"
+        words = ["tool", want.name, *([dumps(self._hidden(want.args))] if want.args else [])]
+        if want.failed is not None:
+            words.append("with an error" if want.failed else "without an error")
+        made = [f"called: {call.tool} {_short(self._hidden(call.args))}{self._ending(call)}" for call in calls]
+        text = f"{' '.join(words)}: called {_times(len(matching))}, want {_wanted_times(want)}"
         yield self._failure(("tools", index), text, *_listed(made, "no tool was called"))
+
+    def _matches(self, want: ToolCall, call: Called) -> bool:
+        if call.tool != want.name or not _holds({key: self._wanted(it) for key, it in want.args.items()}, call.args):
+            return False
+        return call.ran if want.failed is None else call.failed == want.failed
+
+    def _ending(self, call: Called) -> str:
+        if not call.failed:
+            return ""
+        text = _short(self._hidden(call.output))
+        return f", which failed: {text}" if call.ran else f", which was refused: {text}"
+
+    def _unknown_tools(self) -> Iterator[Failure]:
+        """Calls of tools that no agent has, unless the case expects them."""
+        expected = [(self._addresses.get(want.block, want.block), want) for want in self._case.tools if want.failed]
+        told: set[str] = set()
+        for call in self._calls:
+            if not call.is_unknown or call.tool in told:
+                continue
+            if any(block in ("", call.path) and self._matches(want, call) for block, want in expected):
+                continue
+            told.add(call.tool)
+            hint = f"a case in which that is right expects it: `tools: [{{name: {call.tool}, failed: true}}]`"
+            text = f"tool {call.tool}: called, but {call.path} has no such tool"
+            yield Failure(text, (hint,), self._trial.place_of_call(call.tool))
+
+    @cached_property
+    def _calls(self) -> list[Called]:
+        return tool_calls(self._records)
 
     def _sent(self, address: str, want: Sent) -> Iterator[Failure]:
         keys: Keys = ("sent", address)
@@ -239,6 +299,7 @@ class _Judge:
         label = f"log {want.kind} {want.path}".rstrip()
         of_kind = [record for record in self._records if record.kind == want.kind and path in ("", record.path)]
         count = 0
+        false: Counter[str] = Counter()
         for record in of_kind:
             wrong = list(self._conditions(want.that, RECORD_NAMES, _scope(record), keys, label))
             faulty = [failure for failure in wrong if not failure.summary.endswith(" is false")]
@@ -246,21 +307,24 @@ class _Judge:
                 yield faulty[0]
                 return
             count += not wrong
+            false.update(failure.summary.removeprefix(f"{label}.that: ") for failure in wrong)
         if not self._is_met(want, count):
             more = [f"{len(of_kind)} of this kind"] if want.that else []
+            more += [f"{text} for {times} of them" for text, times in false.items()]
             kinds = sorted({record.kind for record in self._records})
             if not of_kind:
                 more = [f"kinds in the run log: {', '.join(kinds) or 'none'}"]
-            yield self._failure(keys, f"{label}: {count} records, want {_wanted_times(want)}", *more)
+            records = f"{count} record{'' if count == 1 else 's'}"
+            yield self._failure(keys, f"{label}: {records}, want {_wanted_times(want)}", *more)
 
     # ------------------------------------------------------------ counts and places
 
     def _times(self, want: Spied | Sent, times: int, keys: Keys, label: str) -> Iterator[Failure]:
         """A wrong number of crossings, or fewer than are described."""
         if want.count is not None and times != want.count:
-            yield self._failure((*keys, "count"), f"{label} {times} times, want {want.count}")
+            yield self._failure((*keys, "count"), f"{label} {_times(times)}, want {want.count}")
         elif want.count is None and times < len(want.records):
-            text = f"{label} {times} times, want at least {len(want.records)}"
+            text = f"{label} {_times(times)}, want at least {len(want.records)}"
             yield self._failure((*keys, "records", times), text)
 
     def _is_met(self, want: ToolCall | Logged, count: int) -> bool:
@@ -300,6 +364,10 @@ def _scope(record: Record) -> dict[str, object]:
         "vars": dict(record.vars),
         "attrs": dict(record.attrs),
     }
+
+
+def _times(count: int) -> str:
+    return f"{count} time{'' if count == 1 else 's'}"
 
 
 def _wanted_times(want: ToolCall | Logged) -> str:

@@ -20,7 +20,7 @@ from octo.config import address, load, merge
 from octo.config.document import Document
 from octo.config.model import Config
 from octo.doubles import Stage
-from octo.errors import ConfigError, OctoError, Problem, UsageError, did_you_mean
+from octo.errors import ConfigError, Location, OctoError, Problem, UsageError, did_you_mean
 from octo.observe import Event, LogLine, Observer
 from octo.runlog.record import Record
 from octo.runlog.recorder import Recorder
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 GRACE: Final = 10.0
 """Seconds that a case may go on after its time limit before it is cancelled."""
+AGENT: Final = "ai-agent"
+"""The type of the blocks that ask models."""
 _LAST_WORDS: Final = 1.0
 """Seconds that a cancelled case has to clean up."""
 
@@ -165,7 +167,7 @@ class Runner:
             result,
             seconds=time.perf_counter() - started,
             stderr=attempt.mask("\n".join(attempt.lines)),
-            envelope=attempt.evidence.envelope if attempt.evidence else None,
+            envelope=masked(attempt.evidence.envelope, attempt.mask) if attempt.evidence else None,
         )
 
     async def _alive(self, trial: Trial, attempt: Attempt) -> None:
@@ -207,30 +209,36 @@ class Runner:
         attempt.mask = config.environment.mask
         addresses = _addresses(trial, config)
         stage = trial.doubles.on(config)
+        failed_at: tuple[str, Location] | None = None
+        records_needed = trial.case.needs_records or _has_tools(config)
         if self._around.command:
-            envelope, records = await self._in_a_process(trial, attempt, environ)
+            envelope, records = await self._in_a_process(trial, attempt, environ, records_needed)
             if self._around.coverage:
                 for record in records:
                     self._covered(trial, environ, config).reach_address(record.path)
         else:
             stage = stage or Stage({}, (), "", None)
             try:
-                envelope, records = await self._in_this_process(trial, attempt, config, stage)
+                outcome, records = await self._in_this_process(trial, attempt, config, stage, records_needed)
+                envelope = parse(dumps(invocation.envelope(outcome, stage)))
+                failed_at = _place_of(outcome.error)
             finally:
                 if self._around.coverage:
                     self._covered(trial, environ, config).reach(stage.reached, stage.mocks.keys())
-        attempt.evidence = Evidence(envelope, records, addresses)
+        attempt.evidence = Evidence(
+            envelope, records, addresses, failed_at=failed_at, is_masked=bool(self._around.command)
+        )
 
     async def _in_this_process(
-        self, trial: Trial, attempt: Attempt, config: Config, stage: Stage
-    ) -> tuple[Json, list[Record]]:
-        """Envelope and run log of the call in a runtime of its own."""
+        self, trial: Trial, attempt: Attempt, config: Config, stage: Stage, records_needed: bool
+    ) -> tuple[invocation.Outcome, list[Record]]:
+        """Outcome and run log of the call in a runtime of its own, with secrets as they are."""
         heard = _Lines(attempt.lines, config.environ.get("LOG_LEVEL", ""), self._clock)
         _here.set(heard)
         records: list[Record] = []
         observers: list[Observer] = [heard]
-        if trial.case.needs_records:
-            observers.append(Recorder([records.append], mask=attempt.mask))
+        if records_needed:
+            observers.append(Recorder([records.append]))
         runtime = Runtime(
             config,
             stage=stage,
@@ -242,7 +250,7 @@ class Runner:
         outcome = await invocation.invoke(
             runtime, trial.suite.flow, given.data, vars=clone(given.vars), limit=trial.limit
         )
-        return parse(dumps(masked(invocation.envelope(outcome, stage), attempt.mask))), records
+        return outcome, records
 
     def _covered(self, trial: Trial, environ: Mapping[str, str], config: Config) -> Coverage:
         """What is known of the config of a case, in which no block is mocked if it loads so."""
@@ -281,12 +289,12 @@ class Runner:
         return load.build(self.documents[path], path, environ=environ, cwd=self._around.cwd, rewrite=changed)
 
     async def _in_a_process(
-        self, trial: Trial, attempt: Attempt, environ: Mapping[str, str]
+        self, trial: Trial, attempt: Attempt, environ: Mapping[str, str], records_needed: bool
     ) -> tuple[Json, list[Record]]:
-        """Envelope and run log of the call by a process of its own."""
+        """Envelope and run log of the call by a process of its own, in which secrets are hidden."""
         files = self.workspace.put(trial)
         arguments = [*trial.arguments(files.debug_config), "--envelope-out", str(files.envelope)]
-        logs = trial.case.needs_records or self._around.coverage
+        logs = records_needed or self._around.coverage
         if logs:
             arguments += ["--log", str(files.log)]
         try:
@@ -312,19 +320,31 @@ class Runner:
 def _addresses(trial: Trial, config: Config) -> dict[str, str]:
     """The addresses of a case whose run log is looked at, each as the log writes it.
 
-    Raises ConfigError for those that name no block, and for a tool that is not to be called and does not exist.
+    Raises ConfigError for a flow that does not exist, for addresses that name no block or none with an agent where one
+    is needed, and for a tool that is not to be called and does not exist.
     """
     found: dict[str, str] = {}
     problems: list[Problem] = []
-    case = trial.case
+    case, flow = trial.case, trial.suite.flow
+    if config.flow(flow) is None:
+        flows = [known.name for known in config.flows if known.name]
+        text = f'there is no flow "{flow}" (flows: {", ".join(flows) or "none"})'
+        hint = did_you_mean(flow, flows) or f"the config is `{trial.pair.config}`"
+        problems.append(trial.sheet.problem(("flow",), text, hint))
     named: list[tuple[tuple[str | int, ...], str]] = [(("sent", name), name) for name in case.sent]
     named += [(("tools", index, "block"), call.block) for index, call in enumerate(case.tools) if call.block]
     named += [(("log", index, "path"), logged.path) for index, logged in enumerate(case.log) if logged.path]
     for keys, name in named:
         try:
-            found[name] = address.find(config, name).place.address
+            block = address.find(config, name)
         except UsageError as error:
             problems.append(trial.problem(keys, f'{keys[0]} "{name}": {error.message}', error.hint))
+            continue
+        found[name] = block.place.address
+        if keys[0] != "log" and block.type != AGENT:
+            agents = [other.address for _, other in address.blocks(config) if other.type == AGENT]
+            hint = did_you_mean(name, agents) or "the config has no agent"
+            problems.append(trial.problem(keys, f"`{name}` is no agent", hint))
     if any(call.count == 0 for call in case.tools):
         tools = [tool.name for _, block in address.blocks(config) for tool in getattr(block, "tools", ())]
         for index, call in enumerate(case.tools):
@@ -336,7 +356,19 @@ def _addresses(trial: Trial, config: Config) -> dict[str, str]:
     return found
 
 
+def _has_tools(config: Config) -> bool:
+    """Whether models may call tools, and so some that do not exist."""
+    return any(getattr(block, "tools", ()) for _, block in address.blocks(config))
+
+
 # ---------------------------------------------------------------- errors
+
+
+def _place_of(error: OctoError | None) -> tuple[str, Location] | None:
+    """The address of the block that failed, and where it stands."""
+    if error is None or error.location is None:
+        return None
+    return getattr(error, "address", ""), error.location
 
 
 def _told(error: OctoError) -> str:
@@ -344,7 +376,16 @@ def _told(error: OctoError) -> str:
     if not isinstance(error, ConfigError):
         return _hinted(error.message, error.hint)
     faults = [problem for problem in error.problems if problem.severity == "error"]
-    return "\n".join(_hinted(str(problem), problem.hint) for problem in faults)
+    return "\n".join(_hinted(str(problem), _hint_of(problem)) for problem in faults)
+
+
+_MISSING: Final = re.compile(r'environment variable "(\w+)" is (?:referenced but )?not set')
+
+
+def _hint_of(problem: Problem) -> str | None:
+    """What to do; of a variable without a value, what to do in a suite."""
+    missing = _MISSING.search(problem.message)
+    return f"give it a value in the suite, under `env:`: `{missing[1]}: …`" if missing else problem.hint
 
 
 def _hinted(text: str, hint: str | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from octo.config.document import Document, parse
 from octo.config.document import Path as Keys
@@ -30,6 +30,16 @@ def _condition(value: Json) -> Json:
 
 Condition: TypeAlias = Annotated[str, BeforeValidator(_condition, json_schema_input_type=Expression[bool])]
 """An expression that is to be true. One that does not compile is the failure of its case."""
+
+
+def _some_time(value: Duration) -> Duration:
+    if value.ns <= 0:
+        raise refusal(f"expected a time limit of more than 0, found `{value.text}`", "within no time, no flow ends")
+    return value
+
+
+TimeLimit: TypeAlias = Annotated[Duration, AfterValidator(_some_time)]
+"""The longest that a call may take."""
 
 
 class Snapshot(Model):
@@ -133,6 +143,10 @@ class ToolCall(Counted):
     block: Text = ""
     """Address of the agent's block, if it matters which one it is."""
 
+    failed: Bool | None = None
+    """`true`: calls that give an error, also those that are refused before the tool runs; `false`: those that give a
+    result. Without it calls that reach the tool."""
+
 
 class Asked(Model):
     """What a model is sent with one call."""
@@ -211,7 +225,7 @@ class Case(Model):
     log: tuple[Logged, ...] = ()
     """Records of the run log."""
 
-    timeout: Duration | None = None
+    timeout: TimeLimit | None = None
     """The longest that the call may take; without it, the file's."""
 
     skip: Text = ""
@@ -241,7 +255,7 @@ class Suite(Model):
     env: dict[Name, Text] = Field(default_factory=dict)
     """Environment variables of every case."""
 
-    timeout: Duration = Duration("30s")
+    timeout: TimeLimit = Duration("30s")
     """The longest that the call of a case may take."""
 
     cases: tuple[Case, ...] = Field(min_length=1)

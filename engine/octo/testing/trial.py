@@ -89,6 +89,19 @@ class Trial:
         """Where something of the case stands in its suite, or its key."""
         return self.sheet.document.location(("cases", self.index, *path), key=key)
 
+    def place_of_call(self, tool: str) -> Location:
+        """Where a written turn calls a tool; the name of the case where none does."""
+        written = self.sheet.document.data
+        for top in (("cases", self.index), ()):
+            node = written["cases"][self.index] if top else written
+            for name, turns in (node.get("models") or {}).items():
+                for number, turn in enumerate(turns or ()):
+                    for index, call in enumerate(turn.get("calls") or ()):
+                        if call.get("name") == tool:
+                            keys = (*top, "models", name, number, "calls", index)
+                            return self.sheet.document.location(keys, key=False)
+        return self.place("name")
+
     def place_of_expression(self, error: ExpressionError, *path: str | int) -> Location | None:
         """Where an error lies within an expression of the case."""
         return self.sheet.document.expression_problem(error, "", ("cases", self.index, *path)).location

@@ -1,4 +1,6 @@
-"""octo/testing/asking.py, octo/testing/expect.py: agents in suites, with the replies of their models written down."""
+"""octo/testing/asking.py, octo/testing/calling.py, octo/testing/expect.py: agents in suites, with the replies of their
+models written down.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +41,10 @@ SUITE = """
         input: ask
         expect: { body: { left: 3 } }
 """
+ORDERED = (
+    '  called: order {}, which failed: "block \\"set-payload\\": set-payload value: '
+    'evaluate expression: no such key: none"'
+)
 
 
 async def failures(folder, *lines: str, isolated=False) -> list[str]:
@@ -89,15 +95,15 @@ async def test_what_models_are_sent_and_call_is_what_is_expected(tmp_path, isola
             [
                 'tool stock {"sku":"B2"}: called 0 times, want at least 1',
                 '  called: stock {"site":"Oslo","sku":"A1"}',
-                "  called: order {}",
+                ORDERED,
             ],
         ),
         (
             "tools: [ { name: stock, count: 0 } ]",
             [
-                "tool stock: called 1 times, want 0",
+                "tool stock: called 1 time, want 0",
                 '  called: stock {"site":"Oslo","sku":"A1"}',
-                "  called: order {}",
+                ORDERED,
             ],
         ),
         ("sent: { main.agent: { count: 1 } }", ["sent main.agent: asked 2 times, want 1"]),
@@ -111,7 +117,11 @@ async def test_what_models_are_sent_and_call_is_what_is_expected(tmp_path, isola
         ),
         (
             "log: [ { kind: llm.turn, that: [ attrs.iteration == 9 ] } ]",
-            ["log llm.turn: 0 records, want at least 1", "  2 of this kind"],
+            [
+                "log llm.turn: 0 records, want at least 1",
+                "  2 of this kind",
+                "  attrs.iteration == 9 is false for 2 of them",
+            ],
         ),
         (
             "log: [ { kind: flow.dropped, count: 1 } ]",
@@ -182,4 +192,95 @@ async def test_a_failure_stands_where_its_expectation_does(tmp_path):
 
     (result,) = await run(tmp_path, AGENT, suite)
 
-    assert told(result)[0] == "14:9 tool order: called 1 times, want 3"
+    assert told(result)[0] == "14:9 tool order: called 1 time, want 3"
+
+
+# ---------------------------------------------------------------- calls that are refused
+
+REFUSED = (
+    SUITE.replace("name: stock, args", "name: stok, args")
+    .replace("expect: { body: { left: 3 } }", "expect: { body: { left: 3 } }\n        tools: TOOLS")
+    .replace("{ name: order, args: {} }", "{ name: order, args: '[1]' }")
+)
+UNKNOWN = [
+    "6:16 tool stok: called, but main.agent has no such tool",
+    "  a case in which that is right expects it: `tools: [{name: stok, failed: true}]`",
+]
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["in process", "isolated"])
+@pytest.mark.parametrize(
+    ("tools", "lines"),
+    [
+        ("[]", UNKNOWN),
+        ("[ { name: stok, failed: true }, { name: order, failed: true, count: 1 } ]", []),
+        (
+            "[ { name: stok, count: 1 } ]",
+            [
+                "12:14 tool stok: called 0 times, want 1",
+                '  called: stok {"site":"Oslo","sku":"A1"}, which was refused: "unknown tool \\"stok\\""',
+                '  called: order [1], which was refused: "invalid arguments: [1] is not of type \\"object\\""',
+                *UNKNOWN,
+            ],
+        ),
+        (
+            "[ { name: stok, failed: true }, { name: order } ]",
+            [
+                "12:44 tool order: called 0 times, want at least 1",
+                '  called: stok {"site":"Oslo","sku":"A1"}, which was refused: "unknown tool \\"stok\\""',
+                '  called: order [1], which was refused: "invalid arguments: [1] is not of type \\"object\\""',
+            ],
+        ),
+    ],
+    ids=["not expected", "expected", "expected to run", "bad arguments"],
+)
+async def test_a_call_that_is_refused_is_none_unless_the_case_says_so(tmp_path, tools, lines, isolated):
+    (result,) = await run(tmp_path, AGENT, REFUSED.replace("TOOLS", tools), isolated=isolated)
+
+    assert (result.error, told(result)) == ("", lines)
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        ("[ { name: order, failed: true, count: 1 }, { name: stock, failed: false, count: 1 } ]", []),
+        ("[ { name: order, count: 1 } ]", []),
+        (
+            "[ { name: order, failed: false } ]",
+            [
+                "tool order without an error: called 0 times, want at least 1",
+                '  called: stock {"site":"Oslo","sku":"A1"}',
+                ORDERED,
+            ],
+        ),
+        (
+            "[ { name: stock, failed: true } ]",
+            [
+                "tool stock with an error: called 0 times, want at least 1",
+                '  called: stock {"site":"Oslo","sku":"A1"}',
+                ORDERED,
+            ],
+        ),
+    ],
+    ids=["told apart", "it ran", "no result", "no error"],
+)
+async def test_calls_that_fail_are_told_from_those_that_do_not(tmp_path, tools, expected):
+    assert await failures(tmp_path, f"tools: {tools}") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("sent: { 'main.agent[stock].look': { count: 1 } }", "12:13: `main.agent[stock].look` is no agent"),
+        (
+            "tools: [ { name: stock, block: 'main.agent[stock].look' } ]",
+            "12:29: `main.agent[stock].look` is no agent",
+        ),
+    ],
+    ids=["sent", "tools"],
+)
+async def test_a_block_that_asks_no_model_is_refused_where_an_agent_is_needed(tmp_path, line, expected):
+    (result,) = await run(tmp_path, AGENT, SUITE + f"        {line}\n")
+
+    assert result.status == "errored"
+    assert result.error == f"{tmp_path / 'app_test.yaml'}:{expected}\nhint: did you mean `main.agent`?"

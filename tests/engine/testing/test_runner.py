@@ -111,7 +111,10 @@ async def test_a_case_with_nothing_to_expect_says_that_the_flow_completes(tmp_pa
     done = await run(tmp_path, SHOP, suite)
 
     assert [result.status for result in done] == ["passed", "failed", "failed"]
-    assert told(done[1]) == ['9:5 expect: the flow failed: block "price": closed']
+    assert told(done[1]) == [
+        '9:5 expect: the flow failed: block "price": closed',
+        f"  in quote.price at {tmp_path / 'app.yaml'}:11:9",
+    ]
     assert told(done[2]) == ["10:57 expect: the flow dropped the message"]
 
 
@@ -128,8 +131,9 @@ async def test_a_case_with_nothing_to_expect_says_that_the_flow_completes(tmp_pa
 async def test_a_flow_that_fails_is_judged_by_its_error_alone(tmp_path, expect, lines):
     mocks = "mocks: { quote.price: { default: { error: closed } } }"
 
+    place = f"  in quote.price at {tmp_path / 'app.yaml'}:11:9"
     assert await failures(tmp_path, "quote", f"expect: {expect}, spies: {{ quote.total: {{ count: 5 }} }}", mocks) == (
-        lines or ["spy quote.total: crossed 0 times, want 5"]
+        [*lines, place] if lines else ["spy quote.total: crossed 0 times, want 5"]
     )
 
 
@@ -158,10 +162,17 @@ async def test_a_failure_that_the_flow_recovers_from_is_none(tmp_path):
     assert await failures(tmp_path, "recovers", "expect: { body: saved }") == []
 
 
-async def test_a_flow_that_does_not_exist_fails(tmp_path):
-    assert await failures(tmp_path, "qoute", "expect: {}") == [
-        'expect: the flow failed: flow "qoute" is not registered'
-    ]
+@pytest.mark.parametrize("expect", ["{}", "{ error: qoute }"])
+async def test_a_flow_that_does_not_exist_is_a_problem_of_the_suite(tmp_path, expect):
+    suite = f"flow: qoute\ncases: [ {{ name: one, expect: {expect} }} ]"
+
+    (result,) = await run(tmp_path, SHOP, suite)
+
+    assert (result.status, result.error) == (
+        "errored",
+        f'{tmp_path / "app_test.yaml"}:1:7: there is no flow "qoute" '
+        "(flows: quote, drops, tells, counts, many, recovers)\nhint: did you mean `quote`?",
+    )
 
 
 async def test_a_flow_that_takes_too_long_fails(tmp_path):
@@ -271,7 +282,7 @@ async def test_a_failure_stands_where_its_expectation_does(tmp_path):
         "12:9 expect.vars.none: not set (vars: order, status)",
         '15:28 expect.that: compile expression "body.total == 1 +": unexpected end of expression',
         "21:29 spy quote.price record 0 output.body:",
-        "22:37 spy quote.total: crossed 1 times, want at least 2",
+        "22:37 spy quote.total: crossed 1 time, want at least 2",
     ]
 
 
@@ -284,6 +295,39 @@ async def test_secrets_are_hidden_in_what_is_judged_and_in_what_is_expected(tmp_
         '  got:  {"city":"Oslo","key":"***","n":1}',
         "  n: want 2, got 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("expect", "lines"),
+    [
+        ("{ that: [ 'body.key == \"s3cret-value\"', 'size(body.key) == 12' ] }", []),
+        (
+            "{ body: { city: Oslo, key: other-secret, n: 1 } }",
+            [
+                "expect.body:",
+                '  want: {"city":"Oslo","key":"other-secret","n":1}',
+                '  got:  {"city":"Oslo","key":"***","n":1}',
+                '  key: want "other-secret", got "***"',
+            ],
+        ),
+        (
+            "{ body: { city: Oslo, key: '***', n: 1 } }",
+            [
+                "expect.body:",
+                '  want: {"city":"Oslo","key":"***","n":1}',
+                '  got:  {"city":"Oslo","key":"***","n":1}',
+                "  what differs is secret",
+            ],
+        ),
+        (
+            "{ that: [ 'body.key == \"s3cret-value!\"' ] }",
+            ['expect.that: body.key == "***!" is false', '  body: {"city":"Oslo","key":"***","n":1}'],
+        ),
+    ],
+    ids=["expressions", "another value", "stars", "a secret in an expression"],
+)
+async def test_secrets_are_compared_as_they_are_and_hidden_when_they_are_told(tmp_path, expect, lines):
+    assert await failures(tmp_path, "tells", f"input: {{ data: 1 }}, expect: {expect}") == lines
 
 
 # ---------------------------------------------------------------- spies
@@ -597,7 +641,10 @@ async def test_cases_that_an_interruption_cuts_off_are_not_run(naps):
 async def test_a_block_that_would_end_the_process_fails_its_case_only(naps):
     (result,) = await run(naps, SLEEPY, "flow: breaks\ncases: [ { name: one } ]")
 
-    assert result.lines == ['expect: the flow failed: block "it": python `crash`: SystemExit: 0']
+    assert result.lines == [
+        'expect: the flow failed: block "it": python `crash`: SystemExit: 0',
+        f"  in breaks.it at {naps / 'nap.py'}:17:5",
+    ]
 
 
 async def test_what_a_flow_logs_is_kept_from_the_level_of_errors_on(tmp_path):

@@ -108,6 +108,7 @@ def test_all_problems_of_a_suite_are_reported_at_their_places(tmp_path):
         ("{ input: { dat: 1 } }", ['unknown field "dat" in `input`']),
         ("{ timeout: soon }", ["expected a duration, found `soon`"]),
         ("{ timeout: 5 }", ["expected a duration, found a number"]),
+        ("{ timeout: 0s }", ["expected a time limit of more than 0, found `0s`"]),
         ("{ env: { N: 1 } }", ["expected text, found a number"]),
         ("{ expect: { body: 1, error: x } }", ["`body` cannot be expected together with `error`"]),
         ("{ expect: { error: x, dropped: true } }", ["`error` cannot be expected together with `dropped`"]),
@@ -148,9 +149,14 @@ def test_a_case_that_cannot_be_right_is_refused(tmp_path, case, expected):
         ("- a\n", ["1:1 parse suite: expected a mapping with keys such as `flow`"]),
         ("flow: f\nflow: g\n", ["2:1 parse suite: duplicate key `flow`"]),
         ("flow: [\n", ["2:1 parse suite: "]),
+        (
+            "flow: f\ncases: [ { name: one } ]\n---\ncases: [ { name: two } ]\n",
+            ["3:1 parse suite: only the first document of a file is read, and another one starts here"],
+        ),
+        ("flow: f\ntimeout: 0\ncases: [ { name: one } ]", ["2:10 parse suite: expected a time limit of more than 0"]),
         (b"flow: \xff\n", ["1:7 parse suite: byte 0xff is not UTF-8"]),
     ],
-    ids=["no cases", "empty cases", "no flow", "a list", "twice", "no YAML", "no UTF-8"],
+    ids=["no cases", "empty cases", "no flow", "a list", "twice", "no YAML", "two documents", "no time", "no UTF-8"],
 )
 def test_a_file_that_is_no_suite_is_refused(tmp_path, text, expected):
     found = [message for message, _ in problems(tmp_path, text)]
