@@ -202,7 +202,8 @@ class AgentLoop:
         if _is_malformed(response):
             response = await self._call_model()
             if _is_malformed(response):
-                raise OctoError("ai-agent: the model called a tool in a form that cannot be read, twice in a row")
+                why = f" ({response.stop_detail})" if response.stop_detail else ""
+                raise OctoError(f"ai-agent: the model called a tool in a form that cannot be read, twice in a row{why}")
         if self._says_nothing(response):
             response = await self._call_model()
             if self._says_nothing(response):
@@ -274,7 +275,7 @@ class AgentLoop:
         """How the reply ends the run, if it does. Calls that it still holds are answered, not run."""
         calls, cut = response.calls, _cut_off(response)
         if response.stop_reason == "refusal":
-            return self._give_up(GaveUp("model refused"), calls)
+            return self._give_up(GaveUp("model refused", _why(response)), calls)
         if not calls:
             return None if response.stop_reason == "pause" else self._answered(response)
         if cut is not None and self._was_cut_off:
@@ -324,7 +325,7 @@ class AgentLoop:
                 for call in calls
             )
             self.transcript.append(ChatMessage("tool", results))
-        if taken is not None:
+        if taken is not None or ending.detail:
             self.message.vars["guardrailReason"] = ending.detail
         return ending
 
@@ -388,6 +389,12 @@ class AgentLoop:
 
 def _is_malformed(response: ChatResponse) -> bool:
     return response.stop_reason == "malformed" and not response.calls
+
+
+def _why(response: ChatResponse) -> str:
+    """Why the model refused: as the provider says, else as it says itself."""
+    words = " ".join((response.stop_detail or response.text).split())
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
 
 
 def _cut_off(response: ChatResponse) -> ToolCall | None:

@@ -207,6 +207,8 @@ class ChatResponse:
     """The name of the connector that answered."""
     passed_over: tuple[str, ...] = ()
     """The connectors that it stood in for."""
+    stop_detail: str = ""
+    """Why the provider says that it stopped, in its own words, where that is not how answers usually end."""
 
     @property
     def text(self) -> str:

@@ -1,10 +1,12 @@
 """octo/agent/loop.py: model calls and tool calls in turn, until there is an answer or none will come."""
 
+from dataclasses import replace
+
 import pytest
 
 from fake_model import TOOL, Listener, call, reply, run
 from octo.errors import BlockError, ProviderError
-from octo.llm.chat import ChatMessage, File, Text, ToolCall, ToolResult, Usage
+from octo.llm.chat import ChatMessage, ChatResponse, File, Text, ToolCall, ToolResult, Usage
 from octo.observe import (
     AgentEnded,
     AgentGaveUp,
@@ -102,10 +104,47 @@ async def test_without_a_default_path_the_block_fails_with_the_reason():
 
 
 async def test_a_refusal_takes_the_default_path_and_runs_no_tool():
-    ran = await run(WITH_DEFAULT, reply("No.", call("t"), stop="refusal"), body={"in": 1.0})
+    ran = await run(WITH_DEFAULT, reply("", call("t"), stop="refusal"), body={"in": 1.0})
 
     assert ran.message.body == {"gave": "up", "body": {"in": 1.0}}
     assert ran.message.vars == {}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (replace(reply("I wi", stop="refusal"), stop_detail="SAFETY: it is\nunsafe"), "SAFETY: it is unsafe"),
+        (reply("I cannot\nhelp.", stop="refusal"), "I cannot help."),
+        (reply("x" * 3000, stop="refusal"), "x" * 2000 + "…"),
+    ],
+    ids=["as the provider says", "as the model says", "at length"],
+)
+async def test_the_reason_of_a_refusal_is_kept_and_told(refusal: ChatResponse, reason: str):
+    listener = Listener(AgentGaveUp)
+    ran = await run(WITH_DEFAULT, refusal, observers=[listener])
+
+    assert ran.message.vars == {"guardrailReason": reason}
+    assert [(event.reason, event.detail) for event in listener.events] == [("model refused", reason)]
+
+
+async def test_a_refusal_without_a_default_path_fails_with_its_reason():
+    with pytest.raises(BlockError) as caught:
+        await run(TOOL, replace(reply("", stop="refusal"), stop_detail="MISSING_THOUGHT_SIGNATURE"))
+
+    assert caught.value.message == (
+        'block "ag": ai-agent: model refused (MISSING_THOUGHT_SIGNATURE), and no default path is configured'
+    )
+
+
+async def test_a_call_that_cannot_be_read_twice_fails_with_what_the_provider_says_of_it():
+    malformed = replace(reply("", stop="malformed"), stop_detail="MALFORMED_FUNCTION_CALL: no bracket")
+    with pytest.raises(BlockError) as caught:
+        await run(TOOL, malformed, malformed)
+
+    assert caught.value.message == (
+        'block "ag": ai-agent: the model called a tool in a form that cannot be read, twice in a row '
+        "(MALFORMED_FUNCTION_CALL: no bracket)"
+    )
 
 
 GUARDED = "guardrail: Stop when in doubt.\n" + WITH_DEFAULT

@@ -245,6 +245,8 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
     "tool_use": "tool_use",
     "pause_turn": "pause",
 }
+_USUAL: Final = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "pause_turn"})
+"""Reasons to stop of which there is nothing more to say."""
 _USAGE: Final = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
@@ -295,6 +297,7 @@ class Decoder:
         self._blocks: dict[int, _Block] = {}
         self._model = ""
         self._stop_reason = ""
+        self._explanation = ""
         self._usage: dict[str, int] = {}
 
     def feed(self, event: Json) -> list[Delta]:
@@ -310,6 +313,8 @@ class Decoder:
                 return self._stop(_index(event))
             case {"type": "message_delta", "delta": {} as delta}:
                 self._stop_reason = _text(delta.get("stop_reason")) or self._stop_reason
+                if isinstance(details := delta.get("stop_details"), dict):
+                    self._explanation = _text(details.get("explanation")) or _text(details.get("category"))
                 self._count(event.get("usage"))
             case {"type": "message_stop"}:
                 self.complete = True
@@ -339,7 +344,13 @@ class Decoder:
             stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
             model=self._model,
             usage=_usage(self._usage),
+            stop_detail=self._stop_detail(),
         )
+
+    def _stop_detail(self) -> str:
+        if self._stop_reason in _USUAL:
+            return ""
+        return ": ".join(filter(None, (self._stop_reason, clean_text(self._explanation))))
 
     def _start(self, index: int, start: dict[str, Json]) -> list[Delta]:
         if index in self._blocks:
@@ -419,7 +430,8 @@ def _as_stream(message: dict[str, Json], blocks: Sequence[Json]) -> Iterator[dic
             raise Unreadable(f"expected a block with a `type` in `content`, found {shown(block)}")
         yield {"type": "content_block_start", "index": index, "content_block": block}
         yield {"type": "content_block_stop", "index": index}
-    yield {"type": "message_delta", "delta": {"stop_reason": message.get("stop_reason")}}
+    stop = {name: message.get(name) for name in ("stop_reason", "stop_details")}
+    yield {"type": "message_delta", "delta": stop}
     yield {"type": "message_stop"}
 
 

@@ -274,6 +274,8 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
     "malformed_tool_use": "malformed",
     "malformed_model_output": "malformed",
 }
+_USUAL: Final = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens"})
+"""Reasons to stop of which there is nothing more to say."""
 _STATUSES: Final = {
     "validationexception": 400,
     "accessdeniedexception": 403,
@@ -360,6 +362,7 @@ class Decoder:
             stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
             model=self._model,
             usage=_usage(self._usage),
+            stop_detail="" if self._stop_reason in _USUAL else clean_text(self._stop_reason),
         )
 
     # ------------------------------------------------------------ one event

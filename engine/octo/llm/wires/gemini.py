@@ -239,6 +239,8 @@ _REFUSALS: Final = frozenset(
         "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
     }
 )  # fmt: skip
+_USUAL: Final = frozenset({"STOP", "MAX_TOKENS"})
+"""Reasons to end of which there is nothing more to say."""
 _MALFORMED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 
@@ -277,6 +279,8 @@ class Decoder:
         self._began = self._ended = self._blocked = False
         self._has_candidate = False
         self._reason = ""
+        self._told: dict[str, str] = {}
+        """What the vendor tells of a block or an end that is not the usual one: words, each with an explanation."""
         self._model = ""
         self._usage: Json = None
 
@@ -296,6 +300,8 @@ class Decoder:
         feedback = event.get("promptFeedback")
         self._blocked = self._blocked or _named(feedback, "blockReason") != ""
         self._reason = _named(candidate, "finishReason") or self._reason
+        self._explain(feedback, "blockReason", "blockReasonMessage")
+        self._explain(candidate, "finishReason", "finishMessage")
         self._ended = self._ended or self._blocked or self._reason != ""
         self.complete = self._ended and (self._blocked or "usageMetadata" in event)
         if self._ended:
@@ -308,7 +314,18 @@ class Decoder:
             raise Truncated(BROKE_OFF, retryable=True)
         parts = [part.part() if isinstance(part, _Run) else part for part in self._parts]
         message = ChatMessage("assistant", tuple(part for part in parts if part is not None))
-        return ChatResponse(message, self._stop_reason(message), self._model, _usage(self._usage))
+        return ChatResponse(
+            message,
+            self._stop_reason(message),
+            self._model,
+            _usage(self._usage),
+            stop_detail=clean_text(", ".join(": ".join(filter(None, one)) for one in self._told.items())),
+        )
+
+    def _explain(self, told: Json, key: str, explanation: str) -> None:
+        word = _named(told, key)
+        if word and word not in _USUAL:
+            self._told[word] = _text(told.get(explanation)) or self._told.get(word, "")
 
     def _stop_reason(self, message: ChatMessage) -> StopReason:
         calls = bool(message.calls)

@@ -561,6 +561,24 @@ def test_why_the_model_stopped(reason: str | None, expected: str):
 
 
 @pytest.mark.parametrize(
+    ("reason", "details", "expected"),
+    [
+        ("end_turn", None, ""),
+        ("refusal", None, "refusal"),
+        ("refusal", {"type": "refusal", "category": "cyber", "explanation": None}, "refusal: cyber"),
+        ("refusal", {"type": "refusal", "category": "cyber", "explanation": "too risky"}, "refusal: too risky"),
+        ("a new one", None, "a new one"),
+    ],
+)
+def test_what_is_said_of_an_unusual_stop(reason: str, details: Json, expected: str):
+    delta = {"stop_reason": reason, "stop_details": details}
+    streamed = decode(start(), {"type": "message_delta", "delta": delta}, {"type": "message_stop"})[1]
+    whole = decode({"type": "message", "content": [], **delta})[1]
+
+    assert (streamed.stop_detail, whole.stop_detail) == (expected, expected)
+
+
+@pytest.mark.parametrize(
     ("begun", "ended", "expected"),
     [
         ({"input_tokens": 3}, {}, Usage(input_tokens=3, prompt_tokens=3)),

@@ -697,6 +697,14 @@ def test_why_the_model_stopped(reason: str, expected: str):
 
 
 @pytest.mark.parametrize(
+    ("reason", "detail"),
+    [("end_turn", ""), ("guardrail_intervened", "guardrail_intervened"), ("a new one", "a new one")],
+)
+def test_an_unusual_stop_says_its_word(reason: str, detail: str):
+    assert decode(START, *end(reason))[1].stop_detail == detail
+
+
+@pytest.mark.parametrize(
     ("usage", "expected"),
     [
         ({"inputTokens": 3}, Usage(input_tokens=3, prompt_tokens=3)),

@@ -473,6 +473,20 @@ def test_why_the_model_stopped(reason: str, found: list[Json], expected: str):
 
 
 @pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        ({"candidates": [{"finishReason": "STOP"}]}, ""),
+        ({"candidates": [{"finishReason": "MISSING_THOUGHT_SIGNATURE"}]}, "MISSING_THOUGHT_SIGNATURE"),
+        ({"candidates": [{"finishReason": "LANGUAGE", "finishMessage": "no Klingon"}]}, "LANGUAGE: no Klingon"),
+        ({"promptFeedback": {"blockReason": "BLOCKLIST"}}, "BLOCKLIST"),
+        ({"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "a word"}}, "OTHER: a word"),
+    ],
+)
+def test_an_unusual_end_says_its_word_and_why(answer: Json, detail: str):
+    assert decode(answer)[1].stop_detail == detail
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         {"promptFeedback": {"blockReason": "SAFETY"}},
