@@ -27,6 +27,8 @@ class Dialect:
     text_only: bool = False
     nine_letter_ids: bool = False
     user_after_answer: bool = False
+    schemas: Literal["always", "alone", "never"] = "always"
+    """When a schema of the answer is taken: `alone` is without tools and streams."""
 
 
 DIALECTS = {
@@ -35,12 +37,20 @@ DIALECTS = {
     "custom": Dialect(),
     # OpenRouter, "Usage accounting", "Reasoning tokens": `reasoning_details` go back unmodified.
     "openrouter": Dialect(adds=frozenset({"usage", "reasoning"}), echoes="reasoning_details"),
-    # DeepSeek, "Thinking mode": `thinking`, and `reasoning_content` goes back while tools are called.
-    "deepseek": Dialect(adds=frozenset({"thinking"}), echoes="reasoning_content", text_only=True),
+    # DeepSeek, "Thinking mode": `thinking`, and `reasoning_content` goes back while tools are called. "Create chat
+    # completion": `max_tokens` is the only cap, `text` and `json_object` are the only forms of an answer.
+    "deepseek": Dialect(
+        adds=frozenset({"thinking"}),
+        lacks=frozenset({"max_completion_tokens"}),
+        echoes="reasoning_content",
+        text_only=True,
+        schemas="never",
+    ),
     # Mistral, "Chat completion": `max_tokens` is the only cap; error texts "Tool call id was ... but must be
     # a-z, A-Z, 0-9, with a length of 9." and "Unexpected role 'user' after role 'tool'".
     "mistral": Dialect(lacks=frozenset({"max_completion_tokens"}), nine_letter_ids=True, user_after_answer=True),
-    "groq": Dialect(),
+    # Groq, "Structured Outputs": "Streaming and tool use are not currently supported with Structured Outputs".
+    "groq": Dialect(schemas="alone"),
     "together": Dialect(),
 }
 

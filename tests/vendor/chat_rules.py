@@ -56,6 +56,8 @@ def refusals(request: ChatRequest, dialect: Dialect, issued: Issued) -> Iterator
         yield from ids_have_nine_letters(request)
     if dialect.user_after_answer:
         yield from user_waits_for_the_answer(request)
+    yield from schemas_are_taken(request, dialect)
+    yield from nothing_is_forced_on_a_model_that_thinks(request, dialect)
     if dialect.echoes:
         yield from reasoning_of_the_open_turn_comes_back(request, dialect.echoes, issued)
 
@@ -280,6 +282,33 @@ def strict_schemas_are_closed(request: ChatRequest) -> Iterator[str]:
             yield (
                 f"{where}, 'required' is required to be supplied and to be an array including every key in properties."
             )
+
+
+def schemas_are_taken(request: ChatRequest, dialect: Dialect) -> Iterator[str]:
+    """Error texts: of DeepSeek `This response_format type is unavailable now`, of Groq `json mode cannot be combined
+    with tool/function calling` and `json mode cannot be combined with streaming`.
+    """
+    if not isinstance(request.response_format, SchemaFormat):
+        return
+    if dialect.schemas == "never":
+        yield "This response_format type is unavailable now"
+    elif dialect.schemas == "alone" and request.tools:
+        yield "json mode cannot be combined with tool/function calling"
+    elif dialect.schemas == "alone" and request.stream:
+        yield "json mode cannot be combined with streaming"
+
+
+def nothing_is_forced_on_a_model_that_thinks(request: ChatRequest, dialect: Dialect) -> Iterator[str]:
+    """Error texts: of Anthropic, behind OpenRouter, `Thinking may not be enabled when tool_choice forces tool use.`, of
+    DeepSeek `deepseek-reasoner does not support this tool_choice`.
+    """
+    is_on = request.reasoning_effort not in (None, "none")
+    if not is_on or request.tool_choice in (None, "auto", "none"):
+        return
+    if "claude" in request.model:
+        yield "Thinking may not be enabled when tool_choice forces tool use."
+    elif "thinking" in dialect.adds:
+        yield "deepseek-reasoner does not support this tool_choice"
 
 
 # ---------------------------------------------------------------- files

@@ -337,6 +337,36 @@ OF_ONE = {
         talk(says("x")),
         "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
     ),
+    "the new cap at DeepSeek": (
+        "deepseek",
+        asking(max_completion_tokens=1),
+        "Unknown parameter: 'max_completion_tokens'.",
+    ),
+    "a schema at DeepSeek": (
+        "deepseek",
+        asking(response_format=strict(CLOSED)),
+        "This response_format type is unavailable now",
+    ),
+    "a schema beside tools at Groq": (
+        "groq",
+        asking(response_format=strict(CLOSED), tools=[tool()]),
+        "json mode cannot be combined with tool/function calling",
+    ),
+    "a schema of a stream at Groq": (
+        "groq",
+        asking(response_format=strict(CLOSED), stream=True),
+        "json mode cannot be combined with streaming",
+    ),
+    "thinking before a forced tool at OpenRouter": (
+        "openrouter",
+        asking(model="anthropic/claude-x", tools=[tool()], tool_choice="required", reasoning_effort="low"),
+        "Thinking may not be enabled when tool_choice forces tool use.",
+    ),
+    "thinking before a forced tool at DeepSeek": (
+        "deepseek",
+        asking(model="deepseek-reasoner", tools=[tool()], tool_choice="required", reasoning_effort="low"),
+        "deepseek-reasoner does not support this tool_choice",
+    ),
     "thinking at OpenRouter": (
         "openrouter",
         asking(thinking={"type": "disabled"}),

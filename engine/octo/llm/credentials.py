@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
+from octo import masking
 from octo.http import call
 
 Headers = tuple[tuple[str, str], ...]
@@ -19,8 +21,17 @@ CREDENTIAL_HEADERS: Final = frozenset({"authorization", "x-api-key", "api-key", 
 SHARED_HEADERS: Final = "OCTO_AI_HTTP_HEADERS"
 """The environment variable that adds headers to the calls of all connectors."""
 
-_SHORTEST_SECRET: Final = 6
-"""Shorter ones are ordinary words, too."""
+_SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|passw|credential|cookie|signature", re.IGNORECASE)
+"""Names of headers that carry credentials."""
+_PLAIN_HEADER: Final = re.compile(
+    r"(content|accept|user-agent|anthropic|openai|host|origin|referer|date|traceparent|tracestate).*|.*-(version|beta)",
+    re.IGNORECASE,
+)
+"""Names of headers that carry none, however their values look."""
+_RANDOM: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}")
+"""Values that look like nothing but credentials."""
+_PLAIN_IN_QUERY: Final = frozenset({"api-version", "version", "alt", "region", "location", "project", "model"})
+"""What the query of a URL tells that is no secret."""
 
 _OF_THE_CONNECTION: Final = frozenset(
     {
@@ -113,11 +124,31 @@ class Credentials:
 
     def mask(self, text: str) -> str:
         """The text without the secrets that these credentials hold, also where one was cut off."""
-        secrets = [self.api_key, self.access_token]
+        secrets = [self.api_key, self.access_token, *_in_url(self.base_url)]
         for name, value in self._configured:
-            if name.lower() in CREDENTIAL_HEADERS:
-                secrets += [value, value.removeprefix("Bearer ")]
+            if _is_secret(name, value):
+                secrets += [value, value.partition(" ")[2]]
         return masked(text, secrets)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a configured header carries a credential, by its name or by its value."""
+    if name.lower() in CREDENTIAL_HEADERS:
+        return True
+    if _PLAIN_HEADER.fullmatch(name):
+        return False
+    return _SECRET_HEADER.search(name) is not None or _RANDOM.fullmatch(value) is not None
+
+
+def _in_url(url: str) -> Iterator[str]:
+    """What of a URL may be secret: its password, and the values of its query."""
+    parts = urlsplit(url)
+    _, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    yield from (password, unquote(password))
+    for parameter in parts.query.split("&"):
+        name, _, value = parameter.partition("=")
+        if name.lower() not in _PLAIN_IN_QUERY:
+            yield from (value, unquote_plus(value))
 
 
 class Tokens(Protocol):
@@ -131,12 +162,11 @@ class Tokens(Protocol):
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """The text without secrets, also where one was cut off."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, "***")
-        for end in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
-            text = text.replace(f"{secret[:end]}…", "***…")
+    """The text without secrets in whatever form, also where one was cut off."""
+    for form in masking.forms(secrets):
+        text = text.replace(form, "***")
+        for end in range(len(form) - 1, masking.SHORTEST - 1, -1) if "…" in text else ():
+            text = text.replace(f"{form[:end]}…", "***…")
     return text
 
 

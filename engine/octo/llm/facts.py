@@ -50,13 +50,16 @@ def is_before_gemini_3(model: str) -> bool:
     return _BEFORE_GEMINI_3.search(model.lower()) is not None
 
 
+def is_claude(model: str) -> bool:
+    return "claude" in model.lower()
+
+
 def answers_by_tool(model: str, *, with_tools: bool) -> bool:
     """Whether a model gives an answer of a certain form as the arguments of a tool: Claude models do.
 
     The Gemini models that take no schema beside tools do when there are others.
     """
-    name = model.lower()
-    return "claude" in name or (with_tools and is_before_gemini_3(name))
+    return is_claude(model) or (with_tools and is_before_gemini_3(model))
 
 
 _WITHOUT_REASONING: Final = re.compile(r"(chat)?gpt-[34](?!\d)|gpt-5(\.\d+)?-chat")

@@ -96,7 +96,8 @@ class HttpModel:
 
     def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
         name = model or self._endpoint.model
-        return self._provider(name).answers_by_tool or facts.answers_by_tool(name, with_tools=with_tools)
+        by_tool = self._provider(name).answers_by_tool(with_tools=with_tools)
+        return by_tool or facts.answers_by_tool(name, with_tools=with_tools)
 
     def _provider(self, model: str) -> Provider:
         return provider_of(self._endpoint.credentials.provider, model)
@@ -113,6 +114,8 @@ class HttpModel:
         try:
             messages = media.with_true_types(request.messages, provider.media_types)
             request = replace(request, messages=messages, model=model)
+            if provider.answers_by_tool(with_tools=bool(request.tools)):
+                request = replace(request, output_schema=None)
             if request.output_type == "image" and not provider.draws:
                 raise BadRequest(f"models of `{provider.connector}` make no images")
             endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from octo.llm import azure
 from octo.llm.chat import ChatRequest
@@ -43,8 +43,8 @@ class Provider:
     """The wire of models that do nothing else."""
     embedder: Embedder | None = None
     """How vectors of texts are asked for, where they can be."""
-    answers_by_tool: bool = False
-    """Whether answers of a certain form are always asked for as the arguments of a tool."""
+    schemas: Literal["always", "alone", "never"] = "always"
+    """When the schema of an answer is taken: `alone` is without tools. Else it is that of a tool."""
     claude: str = ""
     """The row of models whose name begins with `claude`, where they have an API of their own."""
 
@@ -70,6 +70,10 @@ class Provider:
         if self.imagen and request.output_type == "image" and "imagen" in (request.model or "").lower():
             return self.imagen
         return self.chat if self.chat and (on_chat or credentials.route == "chat") else self.wire
+
+    def answers_by_tool(self, *, with_tools: bool) -> bool:
+        """Whether answers of a certain form are asked for as the arguments of a tool."""
+        return self.schemas == "never" or (self.schemas == "alone" and with_tools)
 
     def may_chat(self, credentials: Credentials) -> bool:
         """Whether Chat Completions are to be tried where the endpoint does not have the first API."""
@@ -170,7 +174,7 @@ PROVIDERS: Final = {
             base_url="",
             base_url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
             media_types=bedrock.MEDIA_TYPES,
-            answers_by_tool=True,
+            schemas="never",
             extra=("botocore", "bedrock"),
         ),
         Provider(
@@ -191,15 +195,17 @@ PROVIDERS: Final = {
         Provider(
             id="deepseek",
             connector="llm-deepseek",
-            wire=ChatCompletions("deepseek", switches_thinking=True, echo="reasoning_content"),
+            wire=ChatCompletions("deepseek", max_tokens="max_tokens", switches_thinking=True, echo="reasoning_content"),
             base_url="https://api.deepseek.com/v1",
+            schemas="never",
             media_types=frozenset(),
         ),
         Provider(
             id="groq",
             connector="llm-groq",
-            wire=ChatCompletions("groq"),
+            wire=ChatCompletions("groq", unstreamed_schemas=True),
             base_url="https://api.groq.com/openai/v1",
+            schemas="alone",
             media_types=chat_completions.MEDIA_TYPES,
         ),
         Provider(

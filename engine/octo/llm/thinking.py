@@ -29,7 +29,7 @@ def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *
         raise BadRequest(f"expected one of {known} as `reasoningEffort`, found `{effort}`")
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
-    if _forces(request) and not request.may_think_first:
+    if forces(request) and not request.may_think_first:
         return {}
     if effort:
         return {
@@ -53,11 +53,11 @@ def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *
 
 def unforced(request: ChatRequest, settings: dict[str, Json]) -> ChatRequest:
     """The request with its tools just offered, if the model will think and may."""
-    thinks_first = request.may_think_first and _forces(request) and is_on(settings)
+    thinks_first = request.may_think_first and forces(request) and is_on(settings)
     return replace(request, tool_choice="auto") if thinks_first else request
 
 
-def _forces(request: ChatRequest) -> bool:
+def forces(request: ChatRequest) -> bool:
     """Whether a tool is to be called."""
     return bool(request.tools) and (request.tool_choice == "any" or isinstance(request.tool_choice, NamedTool))
 

@@ -7,12 +7,12 @@ import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, Literal
 
 from octo.errors import BadRequest, ProviderError, Truncated
-from octo.llm import conversation, faults, media, schemas
+from octo.llm import conversation, facts, faults, media, schemas, thinking
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -35,7 +35,6 @@ from octo.llm.chat import (
     Usage,
 )
 from octo.llm.credentials import join_url
-from octo.llm.facts import takes_effort_with_tools
 from octo.llm.framing import DONE
 from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
 from octo.values import Json, clean_text
@@ -75,7 +74,9 @@ class ChatCompletions:
     usage_accounting: bool = False
     """Whether usage is to be asked for in a way of its own, and comes with a cost in USD."""
     switches_thinking: bool = False
-    """Whether an effort of `none` is said as `thinking: {type: disabled}`."""
+    """Whether an effort of `none` is said as `thinking: {type: disabled}`, and is needed where a tool is forced."""
+    unstreamed_schemas: bool = False
+    """Whether an answer of a certain form cannot be streamed."""
     effort_or_temperature: bool = False
     """Whether a temperature is not to be sent beside an effort."""
     echo: Literal["nothing", "reasoning_content", "reasoning_details"] = "nothing"
@@ -97,19 +98,24 @@ class ChatCompletions:
     def encode(self, request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
         """The call of `chat/completions`; whatever the conversation holds, the server finds it well-formed."""
         credentials = endpoint.credentials
-        body: dict[str, Json] = {"model": request.model or endpoint.model, "messages": self._messages(request)}
-        if not body["model"]:
+        model = request.model or endpoint.model
+        body: dict[str, Json] = {"model": model, "messages": self._messages(request)}
+        if not model:
             raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
         if request.output_type == "image":
             body["modalities"] = self._modalities()
-        body |= _tools(request) | _answer_form(request, body["model"])
-        body |= self._settings(request, endpoint, body["model"])
+        effort = self._effort(request, endpoint, model)
+        if self._thinks_unforced(request, model) and effort not in ("", "none"):
+            request = replace(request, tool_choice="auto")
+        form = _answer_form(request, model)
+        body |= _tools(request) | form | self._settings(request, endpoint, effort)
         if credentials.user:
             body["user"] = credentials.user
         if self.cache_key and "prompt_cache_key" not in endpoint.refused and (key := endpoint.cache_key(request)):
             body["prompt_cache_key"] = key
         if self.usage_accounting and "usage" not in endpoint.refused:
             body["usage"] = {"include": True}
+        stream = stream and not (form and self.unstreamed_schemas)
         if stream:
             body["stream"] = True
             if "stream_options" not in endpoint.refused:
@@ -117,15 +123,12 @@ class ChatCompletions:
         url = self.address(credentials.base_url, "chat/completions")
         return HttpCall(url, credentials.headers({}), to_bytes(body), stream)
 
-    def _settings(self, request: ChatRequest, endpoint: Endpoint, model: str) -> dict[str, Json]:
+    def _settings(self, request: ChatRequest, endpoint: Endpoint, effort: str) -> dict[str, Json]:
         """The cap of the answer, the effort and the temperature, each as the server wants it and if it does."""
         settings: dict[str, Json] = {}
         max_tokens = request.max_tokens or endpoint.max_tokens or 0
         if max_tokens > 0:
             settings[self._cap(endpoint.refused)] = max_tokens
-        effort = "" if request.output_type == "image" else request.reasoning_effort or endpoint.reasoning
-        if effort and request.tools and not takes_effort_with_tools(model):
-            effort = "none"
         if effort == "none" and self.switches_thinking:
             settings["thinking"] = {"type": "disabled"}
         elif effort:
@@ -134,6 +137,21 @@ class ChatCompletions:
         if request.temperature is not None and not drops:
             settings["temperature"] = request.temperature
         return settings
+
+    def _effort(self, request: ChatRequest, endpoint: Endpoint, model: str) -> str:
+        """How hard the model is to think; not at all where that does not go with the tools."""
+        if request.output_type == "image":
+            return ""
+        effort = request.reasoning_effort or endpoint.reasoning
+        if effort and request.tools and not facts.takes_effort_with_tools(model):
+            return "none"
+        if self._thinks_unforced(request, model) and effort != "none" and not (effort and request.may_think_first):
+            return "none" if self.switches_thinking else ""
+        return effort
+
+    def _thinks_unforced(self, request: ChatRequest, model: str) -> bool:
+        """Whether a tool is forced on a model that cannot think then."""
+        return thinking.forces(request) and (self.switches_thinking or facts.is_claude(model))
 
     def _modalities(self) -> list[Json]:
         if not self.draws:
@@ -252,7 +270,7 @@ def _tools(request: ChatRequest) -> dict[str, Json]:
 def _answer_form(request: ChatRequest, model: str) -> dict[str, Json]:
     """The schema that the answer has to follow; Claude models have it as a tool instead."""
     schema = request.output_schema
-    if not isinstance(schema, dict) or not schema.get("properties") or "claude" in model.lower():
+    if not isinstance(schema, dict) or not schema.get("properties") or facts.is_claude(model):
         return {}
     form = {"name": _OUTPUT, "schema": schemas.strict(schema), "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
@@ -382,16 +400,16 @@ class Decoder:
             return []
         if not isinstance(delta, dict):
             raise Unreadable(f"expected a message as a mapping, found {shown(delta)}")
-        thinking, text = _content(delta.get("content"))
-        thinking = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or thinking
+        thought, text = _content(delta.get("content"))
+        thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or thought
         calls = _mappings("tool_calls", delta.get("tool_calls"))
         refusal = _text(delta.get("refusal"))
         self._add_details(_mappings("reasoning_details", delta.get("reasoning_details")), whole=whole)
         self._files += _images(delta.get("images"))
         deltas: list[Delta] = []
-        if thinking:
-            self._thinking.append(thinking)
-            deltas.append(ThinkingDelta(thinking))
+        if thought:
+            self._thinking.append(thought)
+            deltas.append(ThinkingDelta(thought))
         if text:
             self._text.append(text)
             deltas.append(TextDelta(text))
@@ -465,14 +483,14 @@ def _content(content: Json) -> tuple[str, str]:
     """Reasoning and text of a content, which is text or a list of chunks."""
     if content is None or isinstance(content, str):
         return "", content or ""
-    thinking, text = "", ""
+    thought, text = "", ""
     for chunk in _mappings("content", content):
         match chunk:
             case {"type": "text", "text": str() as more}:
                 text += more
             case {"type": "thinking", "thinking": inner}:
-                thinking += inner if isinstance(inner, str) else _content(inner)[1]
-    return thinking, text
+                thought += inner if isinstance(inner, str) else _content(inner)[1]
+    return thought, text
 
 
 def _mappings(key: str, value: Json) -> list[dict[str, Json]]:

@@ -45,7 +45,7 @@ MISTRAL = ChatCompletions(
     short_ids=True,
     user_after_answer=True,
 )
-DEEPSEEK = ChatCompletions("deepseek", switches_thinking=True, echo="reasoning_content")
+DEEPSEEK = ChatCompletions("deepseek", max_tokens="max_tokens", switches_thinking=True, echo="reasoning_content")
 OPENROUTER = ChatCompletions("openrouter", usage_accounting=True, echo="reasoning_details")
 KEYED = ChatCompletions("openai", cache_key=True)
 
@@ -191,13 +191,13 @@ SETTINGS = ChatRequest((user("x"),), max_tokens=9, temperature=0.5, reasoning_ef
             DEEPSEEK,
             replace(SETTINGS, reasoning_effort="none"),
             ENDPOINT,
-            {"max_completion_tokens": 9, "thinking": {"type": "disabled"}, "temperature": 0.5},
+            {"max_tokens": 9, "thinking": {"type": "disabled"}, "temperature": 0.5},
         ),
         (
             DEEPSEEK,
             SETTINGS,
             ENDPOINT,
-            {"max_completion_tokens": 9, "reasoning_effort": "low", "temperature": 0.5},
+            {"max_tokens": 9, "reasoning_effort": "low", "temperature": 0.5},
         ),
         (OPENROUTER, ChatRequest((user("x"),)), ENDPOINT, {"usage": {"include": True}}),
     ],
@@ -275,6 +275,39 @@ def test_a_schema_of_the_answer_goes_out_in_its_strict_form():
             "strict": True,
         },
     }
+
+
+def test_an_answer_of_a_certain_form_is_not_streamed_where_that_cannot_be():
+    groq = ChatCompletions("groq", unstreamed_schemas=True)
+    call = groq.encode(ChatRequest((user("x"),), output_schema=SCHEMA), ENDPOINT, stream=True)
+
+    assert (call.stream, json.loads(call.body).keys()) == (False, {"model", "messages", "response_format"})
+    assert groq.encode(ChatRequest((user("x"),)), ENDPOINT, stream=True).stream
+
+
+CLAUDE = "anthropic/claude-sonnet-4.5"
+
+
+@pytest.mark.parametrize(
+    ("wire", "model", "effort", "may_think_first", "expected"),
+    [
+        (OPENROUTER, CLAUDE, "low", False, {"tool_choice": "required"}),
+        (OPENROUTER, CLAUDE, "low", True, {"reasoning_effort": "low"}),
+        (OPENROUTER, CLAUDE, "none", True, {"tool_choice": "required", "reasoning_effort": "none"}),
+        (OPENROUTER, CLAUDE, None, True, {"tool_choice": "required"}),
+        (OPENROUTER, "qwen3", "low", True, {"tool_choice": "required", "reasoning_effort": "low"}),
+        (DEEPSEEK, "deepseek-chat", "low", False, {"tool_choice": "required", "thinking": {"type": "disabled"}}),
+        (DEEPSEEK, "deepseek-chat", None, True, {"tool_choice": "required", "thinking": {"type": "disabled"}}),
+        (DEEPSEEK, "deepseek-chat", "low", True, {"reasoning_effort": "low"}),
+    ],
+)
+def test_a_tool_is_not_forced_on_a_model_that_thinks(
+    wire: ChatCompletions, model: str, effort: str | None, may_think_first: bool, expected: Json
+):
+    request = ChatRequest((user("x"),), tools=(LOOKUP,), tool_choice="any", model=model, reasoning_effort=effort)
+    sent = body(replace(request, may_think_first=may_think_first), wire=wire)
+
+    assert {key: value for key, value in sent.items() if key not in {"model", "messages", "tools", "usage"}} == expected
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,19 @@ async def test_reasoning_goes_back_byte_for_byte_while_tools_run(provider: str):
     assert reasoning.text == " so — \n"
 
 
+@pytest.mark.parametrize(
+    ("provider", "alone", "with_tools"),
+    [("deepseek", True, True), ("groq", False, True), ("mistral", False, False), ("openrouter", False, False)],
+)
+def test_who_answers_in_a_certain_form_by_a_tool(provider: str, alone: bool, with_tools: bool):
+    asked = model("http://unused", Transport({}), provider)
+
+    assert (asked.answers_by_tool("", with_tools=False), asked.answers_by_tool("", with_tools=True)) == (
+        alone,
+        with_tools,
+    )
+
+
 # ---------------------------------------------------------------- answers
 
 RICH = reply(
@@ -426,6 +439,8 @@ REQUESTS = st.builds(
     max_tokens=st.sampled_from([None, 0, 9]),
     temperature=st.sampled_from([None, 0.0, 0.5]),
     reasoning_effort=st.sampled_from([None, "none", "low"]),
+    model=st.sampled_from([None, "anthropic/claude-sonnet-4.5", "deepseek-reasoner"]),
+    may_think_first=st.booleans(),
     output_schema=st.sampled_from([None, {"type": "object", "properties": {"a": {"type": "string"}}}]),
     cache=st.booleans(),
     cache_key=st.just("service/flow.block"),
