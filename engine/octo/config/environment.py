@@ -5,13 +5,12 @@ The environment of a run is a value that the caller hands over; nothing is read 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from octo import dotenv, values
+from octo import dotenv, masking, values
 from octo.config import resources
 from octo.config.document import Document
 from octo.config.document import Path as Place
@@ -24,8 +23,6 @@ from octo.values import Json
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _UNTOUCHED = frozenset({"env", "resources", "agents"})
-_SHORTEST_SECRET = 6
-"""Masking shorter values would wreck ordinary text."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Environment:
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """What is masked: secret values, and the same as they look inside JSON; longest first."""
+    """What is masked: secret values in all forms in which a text may hold them; longest first."""
 
     declared: frozenset[str] = frozenset()
     """All declared names, with a value or without."""
@@ -78,12 +75,12 @@ def resolve(
             found[name] = declaration.default
         if name in found and (declaration.secret or _SECRET_NAME.search(name)):
             secrets.add(found[name])
-            if 0 < len(found[name]) < _SHORTEST_SECRET:
+            if 0 < len(found[name]) < masking.SHORTEST:
                 short = declaration.problem(
                     f"the value of `{name}` is too short to be masked", "give it 6 characters or more"
                 )
                 problems.append(replace(short, severity="warning"))
-    environment = Environment(found, _masked_forms(secrets), frozenset(declared), frozenset(missing))
+    environment = Environment(found, masking.forms(secrets), frozenset(declared), frozenset(missing))
     return environment, problems
 
 
@@ -254,18 +251,3 @@ def _read_env_file(path: Path) -> dict[str, str]:
         return dotenv.parse(text)
     except ValueError as error:
         raise OctoError(str(error), hint="write `KEY=VALUE`, or `#` before a comment") from None
-
-
-# Masking
-
-
-def _masked_forms(secrets: set[str]) -> tuple[str, ...]:
-    """Each secret as it is, without surrounding space, and as JSON writes it; longest first."""
-    forms: set[str] = set()
-    for secret in secrets:
-        for text in (secret, secret.strip()):
-            if len(text) < _SHORTEST_SECRET:
-                continue
-            escaped = (json.dumps(text), json.dumps(text, ensure_ascii=False), values.dumps(text))
-            forms |= {text, *(form[1:-1] for form in escaped)}
-    return tuple(sorted(forms, key=lambda form: (-len(form), form)))

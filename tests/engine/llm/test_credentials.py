@@ -229,3 +229,39 @@ def test_a_token_is_never_shown():
 
     assert "token-0123456789" not in repr(credentials)
     assert credentials.mask("bad token-0123456789 and token-012…") == "bad *** and ***…"
+
+
+# ---------------------------------------------------------------- masking
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["bad url-key-1", "bad /v1?api_key=url-key-1&api-version=2024-10-21", "bad cGFzczp3b3Jk", "bad pass:word"],
+    ids=["value", "query", "password in base64", "password"],
+)
+def test_what_is_secret_in_a_base_url_is_masked(text: str):
+    who = Credentials("p", "https://me:pass%3Aword@h/v1?api_key=url-key-1&api-version=2024-10-21", "x-api-key")
+    expected = {"value": "bad ***", "query": "bad /v1?api_key=***&api-version=2024-10-21"}
+
+    assert who.mask(text) == (expected["query"] if "?" in text else expected["value"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "echoed", "expected"),
+    [
+        ("Authorization", "Bearer abcdefgh", "abcdefgh", "***"),
+        ("X-Gateway-Key", "gateway-word", "gateway-word", "***"),
+        ("Cookie", "session=abc", "session=abc", "***"),
+        ("X-Proxy-Auth", "Basic dXNlcjpw", "dXNlcjpw", "***"),
+        ("X-Tenant", "tenant-0123456789-abcdef", "tenant-0123456789-abcdef", "***"),
+        ("X-Team", "platform", "platform", "platform"),
+        ("Content-Type", "application/json", "application/json", "application/json"),
+        ("anthropic-beta", "context-1m-2025-08-07", "context-1m-2025-08-07", "context-1m-2025-08-07"),
+    ],
+)
+def test_configured_headers_that_look_like_credentials_are_masked(name: str, value: str, echoed: str, expected: str):
+    assert credentials(own=((name, value),)).mask(f"bad {echoed}!") == f"bad {expected}!"
+
+
+def test_a_key_is_masked_in_other_forms_also_where_it_was_cut_off():
+    assert credentials().mask("c2VjcmV0LWtleQ== 7365637265742d6b6579 secret-k… c2VjcmV0LWtl…") == "*** *** ***… ***…"
