@@ -91,9 +91,9 @@ def octo_command() -> Command:
     return typer.main.get_command(app)
 
 
-def _version(wanted: bool) -> None:
+def _version(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        _module("version").command()
+        _module("version").command(context)
         raise typer.Exit
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer._click import core as click
@@ -21,7 +21,7 @@ from typer._click.exceptions import UsageError as GrammarError
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from octo.errors import UsageError, did_you_mean, near
-from octo_cli import inputs, logs
+from octo_cli import inputs, logs, printed
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -151,6 +151,10 @@ class Command(PlainHelp, TyperCommand):
         if rest and not ctx.resilient_parsing:
             raise UsageError(f"`{ctx.command_path}` takes no argument `{rest[0]}`", hint=_help_of(ctx))
         return rest
+
+    def invoke(self, ctx: Context) -> Any:
+        with printed.to_standard_error(ctx.obj):
+            return super().invoke(ctx)
 
 
 def spelt_out(command: TyperCommand, args: Sequence[str]) -> Iterator[str]:

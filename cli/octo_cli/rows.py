@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TextIO
 
 from octo.errors import OctoError, UsageError
 from octo.values import Json, clean_text, parse
@@ -22,8 +23,8 @@ _PIECE: Final = 64 * 1024
 """Bytes of JSON lines that are read at once."""
 _BATCH: Final = 100
 """Rows of CSV that are read at once."""
-_LONGEST_FIELD: Final = 100_000_000
-"""Beyond this a quote was most likely never closed."""
+_LONGEST: Final = 10_000_000
+"""Characters of a row of CSV. Beyond this a quote was most likely never closed."""
 
 
 class Row(NamedTuple):
@@ -123,12 +124,81 @@ def _decoded(text: bytes) -> str:
 
 
 def _csv(stream: io.FileIO, name: str) -> Iterator[list[Row]]:
-    csv.field_size_limit(_LONGEST_FIELD)
+    csv.field_size_limit(2 * _LONGEST)
     with io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="") as text:
-        reader = csv.reader(text, strict=True)
-        rows = _records(reader, _header(reader, name))
+        lines = Lines(text)
+        reader = csv.reader(lines, strict=True, delimiter=lines.separator())
+        rows = _records(reader, lines, _header(reader, name))
         while batch := list(islice(rows, _BATCH)):
             yield batch
+
+
+class Lines:
+    """The lines of a CSV file. Those of the row that is being read are kept: they are read again, as rows of their
+    own, when a quote in the first of them is never closed.
+    """
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
+        self._again: deque[str] = deque()
+        self._row: list[str] = []
+        self._size = 0
+        self.given = 0
+        """How many lines of the file the rows so far have."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else self._text.readline(_LONGEST + 1)
+        if not line:
+            raise StopIteration
+        self._row.append(line)
+        self.given += 1
+        self._size += len(line)
+        if self._size > _LONGEST:
+            raise csv.Error(f"it is longer than {_LONGEST // 1_000_000} MB")
+        return line
+
+    def separator(self) -> str:
+        """A comma; a semicolon where the first line has some and no comma, as spreadsheets of many countries do."""
+        first = self._text.readline(_LONGEST)
+        self._again.append(first)
+        return ";" if ";" in first and "," not in first else ","
+
+    def begin(self) -> None:
+        """The next line begins a row."""
+        self._row.clear()
+        self._size = 0
+
+    def give_up(self, error: csv.Error) -> str:
+        """What is wrong with the row; what follows its faulty line is read again."""
+        opening = self._opening()
+        if opening is None:
+            self._skip()
+            return str(error)
+        rest = self._row[opening + 1 :]
+        self.given -= len(rest)
+        line = self.given
+        self._again.extendleft(reversed(rest))
+        return f"the quote that opens in line {line} is not closed"
+
+    def _opening(self) -> int | None:
+        """Which line of the row opens a quote that stays open, if the row came to no end."""
+        opening, inside = None, False
+        for number, line in enumerate(self._row):
+            quotes = line.replace('""', "").count('"')
+            inside ^= quotes % 2 == 1
+            if quotes and inside:
+                opening = number
+        return opening if inside else None
+
+    def _skip(self) -> None:
+        """Pass the rest of a line that is too long."""
+        while self._row and self._row[-1][-1:] not in ("\n", "\r"):
+            self._row[-1] = self._text.readline(_LONGEST)
+            if not self._row[-1]:
+                break
 
 
 def _header(reader: Reader, name: str) -> list[str]:
@@ -146,17 +216,18 @@ def _header(reader: Reader, name: str) -> list[str]:
     return header
 
 
-def _records(reader: Reader, header: Sequence[str]) -> Iterator[Row]:
+def _records(reader: Reader, lines: Lines, header: Sequence[str]) -> Iterator[Row]:
     number = 0
     while True:
-        line = reader.line_num + 1
+        lines.begin()
+        line = lines.given + 1
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             number += 1
-            yield Row(number, line, None, f"the row is not valid CSV: {error}")
+            yield Row(number, line, None, f"the row is not valid CSV: {lines.give_up(error)}")
             continue
         if not fields:
             continue

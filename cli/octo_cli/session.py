@@ -29,10 +29,10 @@ class Session:
         """The text without secrets, by what there is to hide at the moment."""
         return self.mask(text)
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, *, end: str = "\n") -> None:
         """Write lines to standard error. That nobody can read them is no reason to fail."""
         with suppress(OSError, ValueError):
-            self.err.write(text + "\n")
+            self.err.write(text + end)
             self.err.flush()
 
     def for_people(self, stream: TextIO) -> bool:

@@ -55,26 +55,28 @@ def octo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Octo:
 
 PLUGIN = """
 import asyncio
+import os
+
 from octo import Block, Dropped, Duration, Message, Run
 
 class Wait(Block, type="test-wait"):
     for_: Duration
 
     async def execute(self, message: Message, run: Run) -> Message:
-        print("waiting", flush=True)
+        os.write(1, b"waiting\\n")
         try:
             await asyncio.sleep(self.for_.seconds)
         finally:
-            print("left", flush=True)
+            os.write(1, b"left\\n")
         return message
 
 class Stubborn(Block, type="test-stubborn"):
     async def execute(self, message: Message, run: Run) -> Message:
-        print("waiting", flush=True)
+        os.write(1, b"waiting\\n")
         try:
             await asyncio.sleep(30)
         finally:
-            print("cleaning up", flush=True)
+            os.write(1, b"cleaning up\\n")
             await asyncio.sleep(30)
         return message
 

@@ -123,11 +123,45 @@ def test_a_row_of_csv_that_does_not_fit_is_a_row_with_a_fault(
     ]
 
 
-def test_a_quote_that_is_never_closed_is_the_last_row(tmp_path: Path) -> None:
-    assert read(tmp_path / "rows.csv", b'a\n1\n"2\n3\n') == [
-        Row(1, 2, {"a": "1"}),
-        Row(2, 3, None, "the row is not valid CSV: unexpected end of data"),
-    ]
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (
+            b'a,b\n"1,2\n3,4\n5,6',
+            [
+                Row(1, 2, None, "the row is not valid CSV: the quote that opens in line 2 is not closed"),
+                Row(2, 3, {"a": "3", "b": "4"}),
+                Row(3, 4, {"a": "5", "b": "6"}),
+            ],
+        ),
+        (
+            b'a,b\n"1\n2","x\n3,4\n',
+            [
+                Row(1, 2, None, "the row is not valid CSV: the quote that opens in line 3 is not closed"),
+                Row(2, 4, {"a": "3", "b": "4"}),
+            ],
+        ),
+        (
+            b'a,b\n"1,2\n' + (b"3," + b"4" * 99_997 + b"\n") * 120,
+            [
+                Row(1, 2, None, "the row is not valid CSV: the quote that opens in line 2 is not closed"),
+                *(Row(number, number + 1, {"a": "3", "b": "4" * 99_997}) for number in range(2, 122)),
+            ],
+        ),
+        (
+            b"a,b\n" + b"1" * 30_000_000 + b",2\n3,4\n",
+            [
+                Row(1, 2, None, "the row is not valid CSV: it is longer than 10 MB"),
+                Row(2, 3, {"a": "3", "b": "4"}),
+            ],
+        ),
+        (b"a;b\n1;2,5\n", [Row(1, 2, {"a": "1", "b": "2,5"})]),
+        (b"a;b,c\n1,2\n", [Row(1, 2, {"a;b": "1", "c": "2"})]),
+    ],
+    ids=["up to the end", "in a later line", "a large file", "one long line", "semicolons", "a semicolon in a name"],
+)
+def test_one_bad_row_of_csv_costs_no_other(tmp_path: Path, content: bytes, found: list[Row]) -> None:
+    assert read(tmp_path / "rows.csv", content) == found
 
 
 @pytest.mark.parametrize(

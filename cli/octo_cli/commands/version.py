@@ -5,10 +5,13 @@ from __future__ import annotations
 import typer
 
 import octo
+from octo_cli import output
+from octo_cli.session import Session
 
 GROUP = ""
 
 
-def command() -> None:
+def command(context: typer.Context) -> None:
     """Print the version of octo."""
-    typer.echo(f"octo {octo.__version__}")
+    session: Session = context.obj
+    output.put_lines(session, [f"octo {octo.__version__}"])
