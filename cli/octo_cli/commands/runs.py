@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from octo.errors import Problem
 from octo.logline import printable
-from octo_cli import inputs, output
+from octo_cli import diagnostics, inputs, output
 from octo_cli.options import AsJson, Debug
 from octo_cli.session import Session
 
@@ -42,7 +43,10 @@ def show(
     session: Session = context.obj
     session.debug = debug
     output.check_targets({"--html": html}, {"`octo runs show`": file})
-    records = read(file)
+    records, faulty = read(file)
+    for place, reason in faulty:
+        problem = Problem(f"this line is no record and is left out: {reason}", place, severity="warning")
+        diagnostics.warn(session, problem)
     if html is not None:
         from octo.runlog.page import page
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from octo.runlog.record import Record
+from octo.runlog.record import BODY, VARS, Record
 from octo.runlog.tree import Node, Totals, totals, tree
 from octo.runlog.words import detail, duration, laid_out, money, number, tokens
 from octo.values import Json
@@ -182,15 +182,21 @@ def _change(node: Node) -> Iterator[Part]:
     before, after, aside = node.first, node.last, bool(node.children)
     if after is None or after.error:
         after = before
-    pairs = (("Body", before.body, after.body), ("Variables", before.vars or None, after.vars or None))
-    for label, old, new in pairs:
-        if old == new:
-            if old is not None:
-                yield Part(label, laid_out(old), closed=aside or label == "Variables")
-            continue
-        if old is not None:
-            yield Part(f"{label} before", laid_out(old), closed=aside)
-        yield Part(f"{label} after", laid_out(new), closed=aside)
+    old, new = _state(before), _state(after)
+    is_same = {"Body": before.body == after.body, "Variables": before.vars == after.vars}
+    for label, unchanged in is_same.items():
+        if old[label] is not None:
+            closed = aside or (unchanged and label == "Variables")
+            yield Part(label if unchanged else f"{label} before", laid_out(old[label]), closed=closed)
+        if not unchanged:
+            yield Part(f"{label} after", laid_out(new[label]), closed=aside)
+
+
+def _state(record: Record) -> dict[str, Json]:
+    """Body and variables of a record. What an earlier one tells stands there only, or pages would be huge."""
+    told = {key: f"(the same as in record {number} of the log)" for key, number in record.same.items()}
+    variables = {name: told.get(VARS + name, value) for name, value in record.vars.items()}
+    return {"Body": told.get(BODY, record.body), "Variables": variables or None}
 
 
 def _asked(request: Mapping[str, Json]) -> Iterator[Part]:

@@ -14,6 +14,10 @@ LIMIT: Final = 32768
 """How many bytes of JSON a body or the variables may have by default; larger ones are left out."""
 
 
+BODY: Final = "body"
+VARS: Final = "vars."
+"""How `same` names a body, and a variable before its name."""
+
 KINDS: Final = (
     "source.emit",
     "flow.started",
@@ -61,6 +65,9 @@ class Record:
     dropped: bool = False
     body: Json = None
     vars: Mapping[str, Json] = field(default_factory=dict)
+    same: Mapping[str, int] = field(default_factory=dict)
+    """What an earlier record tells, and so is not written again: `body` or `vars.NAME`, with the number of that record.
+    Of a record that was made or read by octo, `body` and `vars` hold it all the same."""
     truncated: bool = False
     """Something was too large, and was left out or cut."""
     attrs: Mapping[str, Json] = field(default_factory=dict)
@@ -80,9 +87,28 @@ class Record:
         parts = Ordered()
         for name, (attribute, _) in FIELDS.items():
             value = getattr(self, attribute)
+            if self.same and name in ("body", "vars"):
+                value = self._not_same(name, value)
             if value or (value is not None and name in _MAY_BE_ZERO):
                 parts[name] = value
         return dumps(parts)
+
+    def _not_same(self, name: str, value: Any) -> Json:
+        if name == "body":
+            return None if BODY in self.same else value
+        return {name: item for name, item in value.items() if VARS + name not in self.same}
+
+    def filled(self, earlier: Mapping[int, Record]) -> Record:
+        """The record with what it shares with earlier ones, by their numbers, as far as they are there."""
+        body, variables = self.body, dict(self.vars)
+        for key, number in self.same.items():
+            holder = earlier.get(number)
+            name = key.removeprefix(VARS)
+            if holder is not None and key == BODY:
+                body = holder.body
+            elif holder is not None and name in holder.vars:
+                variables[name] = holder.vars[name]
+        return replace(self, body=body, vars=variables) if self.same else self
 
     @property
     def begins(self) -> bool:
@@ -138,6 +164,7 @@ FIELDS: Final[Mapping[str, tuple[str, type]]] = {
     "dropped": ("dropped", bool),
     "body": ("body", object),
     "vars": ("vars", dict),
+    "same": ("same", dict),
     "truncated": ("truncated", bool),
     "attrs": ("attrs", dict),
 }
@@ -156,6 +183,8 @@ def _read(name: str, value: Json) -> Any:
     kind = FIELDS[name][1]
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
+    if name == "same" and isinstance(value, dict):
+        return {key: _read("seq", number) for key, number in value.items()}
     if not isinstance(value, kind) or kind is int:
         raise ValueError(f"`{name}` of a record is {_WORDS[kind]}, found `{dumps(value)}`")
     return value

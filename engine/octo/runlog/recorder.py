@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeAlias
 
 from octo.errors import OctoError
 from octo.message import HIDDEN_PREFIX
@@ -25,8 +26,8 @@ from octo.observe import (
     TurnStarted,
 )
 from octo.runlog import conversation
-from octo.runlog.record import LIMIT, Record, instant
-from octo.values import Json
+from octo.runlog.record import BODY, LIMIT, VARS, Record, instant
+from octo.values import Json, dumps
 
 if TYPE_CHECKING:
     from octo.llm.chat import ChatMessage
@@ -36,6 +37,25 @@ Sink: TypeAlias = Callable[[Record], object]
 """Takes a record, at once. It must be quick and must not raise."""
 
 Kind: TypeAlias = Literal["flow", "block", "turn", "tool"]
+
+
+_LONG: Final = 256
+"""JSON of more characters is not written again when it is the same as before."""
+
+
+@dataclass
+class Told:
+    """A body or a variable as a record told it."""
+
+    value: Json
+    """The very object, by which it is known again."""
+    shown: Json
+    """As it was told, without secrets."""
+    seq: int
+
+    @cached_property
+    def is_long(self) -> bool:
+        return isinstance(self.shown, str | list | dict) and len(dumps(self.shown)) > _LONG
 
 
 @dataclass(slots=True)
@@ -54,6 +74,8 @@ class Span:
     """Of an agent's block: the conversation as far as it was told, for no turn repeats what an earlier one told."""
     calls: dict[str, list[Span]] = field(default_factory=dict)
     """Of an agent's block: the tool calls that wait for their turn, by id, which need not be unique."""
+    state: dict[str, Told] = field(default_factory=dict)
+    """Body and variables as the last record in here told them."""
 
 
 class Recorder:
@@ -204,6 +226,7 @@ class Recorder:
             parent.trace_id if parent else message.trace_id if message else event.event_id,
             message.correlation_id if message else parent.correlation_id if parent else "",
             event.address if kind == "flow" else parent.flow if parent else "",
+            state=dict(parent.state) if parent else {},
         )
         self._here.set(span)
         self._put(event, record, span, parent_id=parent.id if parent else 0, **parts, **self._state(message))
@@ -246,6 +269,11 @@ class Recorder:
             "flow": span.flow if span else "",
             "path": "" if kind.startswith("flow.") else event.address,
         }
+        state = span.state if span else {}
+        given = {BODY: parts.pop("body")} if "body" in parts else {}
+        given |= {VARS + name: value for name, value in parts.pop("vars", {}).items()}
+        same = {key: known for key, value in given.items() if (known := _known_again(state, key, value)) is not None}
+        fresh = {key: value for key, value in given.items() if key not in same}
         record = Record(
             seq=self._seq,
             kind=kind,
@@ -253,12 +281,26 @@ class Recorder:
             event_id=event.event_id,
             correlation_id=span.correlation_id if span else "",
             at=instant(self._clock()),
+            body=fresh.get(BODY),
+            vars=_variables(fresh),
             **(where | parts),
         )
         try:
             record = record.within(self._limit).masked(self._mask)
         except (OctoError, RecursionError, TypeError):  # nested too deeply, or no JSON at all
             record = replace(record, body=None, vars={}, attrs={}, truncated=True).masked(self._mask)
+        if span is not None:
+            shown = {BODY: record.body} | {VARS + name: value for name, value in record.vars.items()}
+            state.update((key, Told(fresh[key], value, self._seq)) for key, value in shown.items() if key in fresh)
+            if span.parent is not None:
+                span.parent.state = state
+        if same:
+            record = replace(
+                record,
+                body=same[BODY].shown if BODY in same else record.body,
+                vars={**record.vars, **_variables({key: told.shown for key, told in same.items()})},
+                same={key: told.seq for key, told in same.items()},
+            )
         for sink in self._sinks:
             sink(record)
 
@@ -285,6 +327,16 @@ class Writer:
             self._stream.flush()
         except OSError as error:
             self.error = error
+
+
+def _known_again(state: Mapping[str, Told], key: str, value: Json) -> Told | None:
+    """Where a body or a variable was told last, when that is worth a reference."""
+    told = state.get(key)
+    return told if told is not None and told.value is value and told.shown is not None and told.is_long else None
+
+
+def _variables(parts: Mapping[str, Json]) -> dict[str, Json]:
+    return {key.removeprefix(VARS): value for key, value in parts.items() if key != BODY}
 
 
 def _known(parts: dict[str, Json]) -> dict[str, Json]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from json import JSONDecodeError
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from octo.errors import Location, UsageError
 from octo.runlog.record import Record
@@ -29,6 +29,8 @@ class Node:
     """How it ended; None when the log does not tell."""
     branch: str = ""
     """In which branch of the block around it this block stands, if in any."""
+    selector: str = ""
+    """What this block is called in its chain."""
     children: list[Node] = field(default_factory=list)
 
     @cached_property
@@ -51,7 +53,7 @@ class Node:
             case "flow":
                 return self.first.flow
             case "block":
-                return self.first.path.rpartition(".")[2] or self.first.block_type
+                return self.selector or self.first.block_type
             case "turn":
                 return f"turn {dumps(self.attrs.get('iteration'))}"
             case "tool":
@@ -133,29 +135,52 @@ class Totals:
     seconds: float
 
 
-def read(file: Path) -> list[Record]:
-    """The records of a run log. A last line that was cut off while it was written is left out.
+class Faulty(NamedTuple):
+    """A line of a log that is no record."""
 
-    Raises UsageError for a file that cannot be read or is no run log, with the line.
+    place: Location
+    reason: str
+
+
+def read(file: Path) -> tuple[list[Record], list[Faulty]]:
+    """The records of a run log, and the lines among them that are none, as a full disk or two writers leave them.
+
+    A last line that was cut off while it was written is left out. Raises UsageError for a file that cannot be read or
+    does not begin with a record.
     """
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise UsageError(f"cannot read `{file}`: {(error.strerror or str(error)).lower()}") from error
     records: list[Record] = []
+    faulty: list[Faulty] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            records.append(Record.parse(line))
+            record = Record.parse(line)
         except ValueError as error:
             if number == len(lines) and records:
                 break
-            place = Location(str(file), number, getattr(error, "colno", 1))
-            raise UsageError(f"this is no run log: {_fault(error)}", hint=_HINT, location=place) from None
+            fault = Faulty(Location(str(file), number, getattr(error, "colno", 1)), _fault(error))
+            if not records:
+                reason = f"this is no run log: {fault.reason}"
+                raise UsageError(reason, hint=_HINT, location=fault.place) from None
+            faulty.append(fault)
+        else:
+            records.append(record)
     if not records:
         raise UsageError(f"`{file}` holds no records", hint=_HINT)
-    return records
+    return _filled(records), faulty
+
+
+def _filled(records: list[Record]) -> list[Record]:
+    """The records with what each shares with one before it."""
+    known: dict[int, Record] = {}
+    filled = {}
+    for index in sorted(range(len(records)), key=lambda index: records[index].seq):
+        filled[index] = known[records[index].seq] = records[index].filled(known)
+    return [filled[index] for index in range(len(records))]
 
 
 def _fault(error: ValueError) -> str:
@@ -168,6 +193,7 @@ def tree(records: Iterable[Record]) -> list[Node]:
     """What happened on its own account, in order; everything else is inside."""
     roots: list[Node] = []
     nodes: dict[int, Node] = {}
+    around: dict[int, Node] = {}
     for record in sorted(records, key=lambda record: record.seq):
         node = nodes.get(record.span_id)
         if node is not None and not record.begins:
@@ -177,14 +203,26 @@ def tree(records: Iterable[Record]) -> list[Node]:
         if record.begins:
             nodes[record.seq] = node
         above = nodes.get(record.parent_id)
-        if above is None:
-            roots.append(node)
-            continue
-        above.children.append(node)
-        inner = record.path.removeprefix(above.first.path)
-        if above.kind == "block" and inner.startswith("["):
-            node.branch = inner[1:].partition("]")[0]
+        (above.children if above else roots).append(node)
+        node.branch, node.selector = _place(record, above, around)
+        if record.begins and above is not None:
+            around[record.seq] = above
     return roots
+
+
+def _place(record: Record, above: Node | None, around: Mapping[int, Node]) -> tuple[str, str]:
+    """The branch in which a block stands, if in one, and what it is called there. A name may hold dots."""
+    direct = above
+    while above is not None and above.kind not in ("flow", "block"):
+        above = around.get(above.first.seq)
+    if above is None or above.kind == "flow":
+        inner = record.path.removeprefix(record.flow).removeprefix("[error]").removeprefix("[process]")
+        return "", inner.removeprefix(".") if inner.startswith(".") else record.path.rpartition(".")[2]
+    inner = record.path.removeprefix(above.first.path)
+    branch, bracket, rest = inner[1:].partition("].")
+    if not inner.startswith("[") or not bracket:
+        return "", record.path.rpartition(".")[2]
+    return branch if above is direct else "", rest
 
 
 def totals(records: Sequence[Record], roots: Sequence[Node]) -> Totals:

@@ -128,3 +128,21 @@ def test_the_page_is_written_whole_for_its_owner(octo: Any, log: str, tmp_path: 
 )
 def test_what_cannot_be_shown_ends_with_2(octo: Any, log: str, args: tuple[str, ...], error: str) -> None:
     assert octo("runs", "show", *args, terminal="err") == ("", f"error: {error}\n", 2)
+
+
+def test_a_line_that_is_no_record_is_a_warning_and_the_rest_is_shown(octo: Any, tmp_path: Path) -> None:
+    lines = [
+        '{"seq":1,"kind":"flow.started","spanId":1,"flow":"f"}',
+        "{",
+        '{"seq":2,"kind":"flow.completed","spanId":1}',
+    ]
+    (tmp_path / "run.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    ran = octo("runs", "show", "run.jsonl", terminal="out err")
+
+    assert ran.stdout == "f\n\n0.00 ms, 0 failures, 2 records\n"
+    assert ran.stderr == (
+        "warning: run.jsonl:2:2: this line is no record and is left out: "
+        "expecting property name enclosed in double quotes\n    2 | {\n      |  ^\n"
+    )
+    assert ran.status == 0

@@ -120,3 +120,20 @@ def test_a_log_that_nobody_wrote_like_this_is_shown_as_well_as_it_can():
     ]
 
     assert Page(page(records, "run.jsonl")).shows('turn "x"', '{"a": 1}', "event", "source.receive")
+
+
+def test_a_body_that_stays_stands_on_the_page_once():
+    body = {"text": "x" * 300}
+    records = [
+        Record(1, "flow.started", span_id=1, flow="f", body=body),
+        Record(2, "block.pre-invoke", span_id=2, parent_id=1, flow="f", path="f.a", body=body, same={"body": 1}),
+        Record(3, "block.post-invoke", span_id=2, flow="f", path="f.a", body=body, same={"body": 1}),
+        Record(4, "block.pre-invoke", span_id=4, parent_id=1, flow="f", path="f.b", body=body, same={"body": 1}),
+        Record(5, "block.post-invoke", span_id=4, flow="f", path="f.b", body="new"),
+        Record(6, "flow.completed", span_id=1, flow="f", body="new"),
+    ]
+
+    text = page(records, "run.jsonl")
+
+    assert text.count("x" * 300) == 1
+    assert text.count("(the same as in record 1 of the log)") == 2

@@ -480,3 +480,72 @@ def test_a_writer_that_cannot_write_keeps_the_reason_and_stays_silent():
     writer(Record(seq=2, kind="b"))
 
     assert str(writer.error) == "[Errno 28] No space left on device"
+
+
+LONG = "x" * 300
+
+
+async def test_a_long_body_or_variable_that_stays_is_written_once():
+    records = await records_of(
+        """
+        flows:
+          - name: main
+            process:
+              - {type: set-variable, name: keep, settings: {name: kept, value: body.text}}
+              - {type: set-variable, name: short, settings: {name: n, value: '1'}}
+              - {type: set-payload, name: new, settings: {value: '"new"'}}
+        """,
+        {"text": LONG},
+    )
+
+    body = {"text": LONG}
+    written = [json.loads(record.text) for record in records]
+    assert [(parts.get("body"), parts.get("vars"), parts.get("same")) for parts in written] == [
+        (body, None, None),
+        (None, None, {"body": 1}),
+        (None, {"kept": LONG}, {"body": 1}),
+        (None, None, {"body": 1, "vars.kept": 3}),
+        (None, {"n": 1}, {"body": 1, "vars.kept": 3}),
+        (None, {"n": 1}, {"body": 1, "vars.kept": 3}),
+        ("new", {"n": 1}, {"vars.kept": 3}),
+        ("new", {"n": 1}, {"vars.kept": 3}),
+    ]
+    assert [record.body for record in records] == [body] * 6 + ["new"] * 2
+    assert [dict(record.vars) for record in records[3:5]] == [{"kept": LONG}, {"kept": LONG, "n": 1.0}]
+
+
+async def test_what_is_the_same_again_is_masked_as_before():
+    records = await records_of(
+        "flows: [{name: main, process: [{type: log, settings: {message: '1'}}]}]",
+        [LONG, "s3cret"],
+        mask=lambda text: text.replace("s3cret", "***"),
+    )
+
+    assert [record.body for record in records] == [[LONG, "***"]] * 4
+    assert [record.same for record in records] == [{}, *[{"body": 1}] * 3]
+
+
+async def test_what_was_too_large_is_not_referred_to():
+    records = await records_of(
+        "flows: [{name: main, process: [{type: log, settings: {message: '1'}}]}]", [LONG], limit=300
+    )
+
+    assert [(record.body, record.truncated, record.same) for record in records] == [(None, True, {})] * 4
+
+
+async def test_the_log_of_a_loop_does_not_repeat_what_stays():
+    text = """
+    flows:
+      - name: main
+        process:
+          - type: set-variable
+            settings: {name: all, value: body}
+          - type: foreach
+            settings:
+              items: '[1, 2, 3, 4]'
+              body: [{type: set-payload, settings: {value: 'vars.all.size()'}}]
+    """
+
+    records = await records_of(text, [LONG] * 50)
+
+    assert sum(len(record.text) for record in records) < 2.5 * 50 * len(LONG)

@@ -111,26 +111,65 @@ def test_a_log_is_read(tmp_path):
     file = tmp_path / "run.jsonl"
     file.write_text("\n".join(record.text for record in RUN) + "\n\n", encoding="utf-8")
 
-    assert read(file) == RUN
+    assert read(file) == (RUN, [])
 
 
 def test_a_last_line_that_was_cut_off_is_left_out(tmp_path):
     file = tmp_path / "run.jsonl"
     file.write_text(RUN[0].text + "\n" + RUN[1].text[:-9], encoding="utf-8")
 
-    assert read(file) == RUN[:1]
+    assert read(file) == (RUN[:1], [])
 
 
-def test_a_line_that_is_no_record_is_an_error_with_its_place(tmp_path):
+def test_a_line_that_is_no_record_is_told_and_the_others_are_read(tmp_path):
     file = tmp_path / "run.jsonl"
-    file.write_text(RUN[0].text + '\n{"event_id":"e"}\n', encoding="utf-8")
+    file.write_text(f'{RUN[0].text}\n{{"event_id":"e"}}\n{RUN[1].text[:40]}\n{RUN[2].text}\n', encoding="utf-8")
 
-    with pytest.raises(UsageError) as caught:
-        read(file)
+    records, faulty = read(file)
 
-    assert caught.value.location == Location(str(file), 2, 1)
-    assert caught.value.message == "this is no run log: expected a record of a run, an object with `seq` and `kind`"
-    assert caught.value.hint == "a run log is what `octo invoke --log FILE` writes"
+    assert records == [RUN[0], RUN[2]]
+    assert faulty == [
+        (Location(str(file), 2, 1), "expected a record of a run, an object with `seq` and `kind`"),
+        (Location(str(file), 3, 36), "unterminated string starting at"),
+    ]
+
+
+def test_what_a_record_shares_with_an_earlier_one_is_there_after_reading(tmp_path):
+    file = tmp_path / "run.jsonl"
+    lines = [
+        '{"seq":1,"kind":"flow.started","body":[1],"vars":{"a":"x","b":2}}',
+        '{"seq":2,"kind":"block.pre-invoke","vars":{"b":3},"same":{"body":1,"vars.a":1}}',
+        '{"seq":3,"kind":"block.pre-invoke","same":{"body":2,"vars.a":9}}',
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+    records, _ = read(file)
+
+    assert [(record.body, record.vars) for record in records] == [
+        ([1.0], {"a": "x", "b": 2.0}),
+        ([1.0], {"a": "x", "b": 3.0}),
+        ([1.0], {}),
+    ]
+    assert [record.text for record in records] == lines
+
+
+def test_names_with_dots_are_shown_whole():
+    paths = ["f.dot.ted", "f.dot.ted[th.en].in.ner"]
+    records = [
+        Record(1, "flow.started", span_id=1, flow="f"),
+        Record(2, "block.pre-invoke", span_id=2, parent_id=1, flow="f", path=paths[0]),
+        Record(3, "block.pre-invoke", span_id=3, parent_id=2, flow="f", path=paths[1]),
+        Record(4, "block.pre-invoke", span_id=4, parent_id=1, flow="f", path="f[error].a.b"),
+        Record(5, "block.post-invoke", flow="f.g", path="f.g.a.b"),
+    ]
+
+    assert [(node.branch, node.name) for root in tree(records) for _, node in root.walk()] == [
+        ("", "f"),
+        ("", "dot.ted"),
+        ("th.en", "in.ner"),
+        ("", "a.b"),
+        ("", "a.b"),
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n"], ids=["nothing", "blank lines"])
