@@ -543,7 +543,7 @@ async def test_the_log_of_a_loop_does_not_repeat_what_stays():
           - type: foreach
             settings:
               items: '[1, 2, 3, 4]'
-              body: [{type: set-payload, settings: {value: 'vars.all.size()'}}]
+              body: {process: [{type: set-payload, settings: {value: 'vars.all.size()'}}]}
     """
 
     records = await records_of(text, [LONG] * 50)
