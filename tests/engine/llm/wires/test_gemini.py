@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octo.errors import BadRequest, ProviderError, RateLimited, Truncated
@@ -671,7 +671,7 @@ HOSTILE = ODD | st.fixed_dictionaries(
 
 
 @given(events=st.lists(HOSTILE, max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_a_server_sends_is_an_answer_or_an_error_that_octo_knows(events: list[Json]):
     decoder = gemini.decoder()
     for one in events:

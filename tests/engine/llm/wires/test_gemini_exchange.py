@@ -486,7 +486,7 @@ STREAM = st.builds(
 @given(
     said=STREAM, cuts=st.lists(st.integers(1, 40), min_size=1, max_size=5), end=st.sampled_from(["\n", "\r\n", "\r"])
 )
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_cut_of_a_stream_gives_the_same_answer(said: Reply, cuts: list[int], end: Json):
     server = GeminiServer([], gives_ids=False)
     rendered = server.render(said, Request("POST", "/v1beta/models/m:streamGenerateContent", "", {}, b"", 1))
