@@ -22,7 +22,8 @@ from octo.testing.report import Line
 from octo.testing.results import Report, Result, SuiteResult
 from octo.testing.runner import Printed, Runner, Surroundings
 from octo.testing.trial import Trial, by_suite, shuffled, trials
-from octo.testing.watch import State, affected, changed, state
+from octo.testing.watch import Reads, State, affected, changed, state
+from octo.testing.workspace import Workspace
 from octo_cli import diagnostics, output, startup
 from octo_cli.session import Session
 
@@ -56,23 +57,39 @@ class Asked:
     def reads(self, environ: Mapping[str, str]) -> dict[str, Iterable[Path]]:
         """The files that no report may be written over, by what reads them."""
         found = _pairs(self)
-        beside = {Path(".env")}
-        for config in {pair.config for pair in found}:
-            with suppress(ConfigError):  # told when its cases run
-                load(config, environ=environ, read=beside)
+        beside = {Path(".env")}.union(*_read(found, environ).values())
         return {
             "`octo test`": [path for pair in found for path in (pair.suite, pair.config)],
             "`--env-file`": [] if self.env_file is None else [self.env_file],
             "the config": beside,
         }
 
-    async def run(self, session: Session, around: Surroundings, of: Sequence[Pair] | None = None) -> int:
-        """Run the cases of all suites, or of some; the exit status. Raises OctoError when nothing can be run."""
-        found = trials(self.pairs() if of is None else of, containing=self.containing)
+    async def run(
+        self,
+        session: Session,
+        around: Surroundings,
+        of: Sequence[Pair] | None = None,
+        *,
+        earlier: list[Workspace] | None = None,
+    ) -> int:
+        """Run the cases of all suites, or of some; the exit status. Raises OctoError when nothing can be run.
+
+        What an earlier round has left is removed, and what this one leaves takes its place.
+        """
+        try:
+            found = trials(self.pairs() if of is None else of, containing=self.containing)
+        except ConfigError as error:
+            if _on_github(session):
+                output.put_lines(session, list(reports.github_problems(error.problems)))
+            raise
         if not found:
             raise UsageError(f"no case has a name that contains `{self.containing}`")
         started = time.perf_counter()
         runner = Runner(around)
+        if earlier is not None:
+            while earlier:
+                earlier.pop().remove()
+            earlier.append(runner.workspace)
         told = Telling(session, found, verbose=self.verbose, silent=self.json)
         try:
             order = found if self.shuffle is None else shuffled(found, self.shuffle)
@@ -112,7 +129,7 @@ class Asked:
         _print(session, list(reports.total_lines(report)))
         if self.mutate and report.exit_status:
             session.tell("nothing was changed: `--mutate` needs cases that all pass")
-        if session.environ.get("GITHUB_ACTIONS") == "true":
+        if _on_github(session):
             output.put_lines(session, list(reports.github(report)))
 
 
@@ -169,28 +186,48 @@ class Telling:
 async def watching(session: Session, asked: Asked, around: Surroundings) -> int:
     """Run all suites, and again those that a change of files concerns, until it is cancelled."""
     extra = [path for path in (asked.env_file, around.cwd / ".env") if path is not None]
-    seen = state(_pairs(asked), extra)
+    watched = _pairs(asked)
+    reads = _read(watched, session.environ)
+    seen = state(watched, extra, reads)
     due: list[Pair] | None = None
+    earlier: list[Workspace] = []
     while True:
         try:
-            if await asked.run(session, around, due) == startup.INTERRUPTED:
+            if await asked.run(session, around, due, earlier=earlier) == startup.INTERRUPTED:
                 return startup.INTERRUPTED
         except (ConfigError, UsageError) as error:
             diagnostics.show(session, error)
         session.tell("watching for changes, Ctrl-C ends it")
-        due, seen = await _next(asked, extra, seen)
+        due, seen = await _next(asked, extra, reads, seen)
+        watched = _pairs(asked)
+        reads = _read(watched, session.environ)
+        seen = state(watched, extra, reads) | seen
 
 
-async def _next(asked: Asked, extra: Sequence[Path], seen: State) -> tuple[list[Pair], State]:
+async def _next(asked: Asked, extra: Sequence[Path], reads: Reads, seen: State) -> tuple[list[Pair], State]:
     """The pairs that the next change of files concerns, and what the files are then."""
     while True:
         await asyncio.sleep(PAUSE)
         there = _pairs(asked)
-        now = state(there, extra)
-        due = affected(there, changed(seen, now), extra)
+        now = state(there, extra, reads)
+        due = affected(there, changed(seen, now), extra, reads)
         if due:
             return due, now
         seen = now
+
+
+def _read(found: Sequence[Pair], environ: Mapping[str, str]) -> dict[Path, set[Path]]:
+    """The files that each config reads, or looks for."""
+    read: dict[Path, set[Path]] = {}
+    for config in {pair.config for pair in found}:
+        read[config] = set()
+        with suppress(ConfigError):  # told when its cases run
+            load(config, environ=environ, read=read[config])
+    return read
+
+
+def _on_github(session: Session) -> bool:
+    return session.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def _pairs(asked: Asked) -> list[Pair]:

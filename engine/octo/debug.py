@@ -176,6 +176,8 @@ class Written:
     async def complete(
         self, request: ChatRequest, *, session: MutableMapping[object, Any], on_delta: OnDelta | None = None
     ) -> ChatResponse:
+        if self._stage is not None:
+            self._stage.asked[self._name] += 1
         try:
             return await self._model.complete(request, session=session, on_delta=on_delta)
         except UsedUp as error:

@@ -8,6 +8,7 @@ value (`Doubles`); what it saw is on its `Stage`.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -215,6 +216,8 @@ class Stage:
         """What was wrong with the doubles themselves: replies that were asked for and are not written."""
         self.reached: set[Path] = set()
         """The places of the blocks that were run."""
+        self.asked: Counter[str] = Counter()
+        """How many replies were asked of each written model."""
         self._models = models
         self._report = report
         self._breakpoint = breakpoint

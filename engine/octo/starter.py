@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from octo import edit
+from octo import edit, schema
 from octo.config.scalars import core
 from octo.values import dumps
 
@@ -32,13 +32,26 @@ class Project:
 
 
 def start(directory: Path, kind: Kind) -> Project:
-    """Make the files of a project. Raises UsageError when one of them is there already."""
-    name = directory.resolve().name or kind
+    """Make the files of a project, and the schemas by which editors complete them.
+
+    Raises UsageError when one of the files is there already.
+    """
+    name = (directory.resolve().name or kind).replace("${", "{")  # which would refer to a variable
     written = name if re.fullmatch(r"[A-Za-z][\w-]*", name) and core(name) == name else dumps(name)
     files = {
         file.name: file.read_text(encoding="utf-8").replace("name: NAME", f"name: {written}")
         for file in sorted((_STARTERS / kind).iterdir())
     }
     edit.create(directory, files)
+    made = [directory / file for file in files]
+    made += _schemas(directory / ".schemas")
     flow, data = _CALLS[kind]
-    return Project(tuple(directory / file for file in files), directory / f"{kind}.yaml", flow, data)
+    return Project(tuple(made), directory / f"{kind}.yaml", flow, data)
+
+
+def _schemas(directory: Path) -> list[Path]:
+    """Write the schemas that are not there already; which they are."""
+    files = {schema.file_name(kind): schema.KINDS[kind] for kind in ("config", "suite")}
+    missing = {name: schema.text(make()) for name, make in files.items() if not (directory / name).exists()}
+    edit.create(directory, missing)
+    return [directory / name for name in missing]

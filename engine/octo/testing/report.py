@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 import octo
+from octo.errors import Location, Problem
 from octo.logline import printable
 from octo.testing.coverage import Coverage
 from octo.testing.results import Report, Result, SuiteResult
@@ -44,21 +45,28 @@ class Line(NamedTuple):
 
 def suite_lines(suite: SuiteResult, *, verbose: bool = False) -> Iterator[Line]:
     """What is told of a suite: one line, and below it what did not pass."""
-    word = "FAIL" if suite.fell_short else "ok  "
+    word, look = _verdict(suite)
     head = f"{word} {printable(str(suite.pair.suite))}"
-    yield Line(f"{head}  ({printable(suite.flow)})  {_ms(suite.seconds)}", "bad" if suite.fell_short else "good", 4)
+    yield Line(f"{head}  ({printable(suite.flow)})  {_ms(suite.seconds)}", look, 4)
     told = ""
     for result in suite.results:
-        if verbose or result.status != "passed":
+        if verbose or result.status != "passed" or result.notes:
             yield from _case_lines(result, told, verbose=verbose)
         told = result.error or told
+
+
+def _verdict(suite: SuiteResult) -> tuple[str, Look]:
+    if suite.fell_short:
+        return "FAIL", "bad"
+    return ("ok  ", "good") if suite.ran else ("----", "faint")
 
 
 def _case_lines(result: Result, told: str, *, verbose: bool) -> Iterator[Line]:
     """What is told of a case; `told` is the last error that was, which is not repeated."""
     mark = f"  --- {_MARKS[result.status]}"
     look: Look = "bad" if result.fell_short else "good" if result.status == "passed" else "faint"
-    yield Line(f"{mark}: {printable(result.trial.name)}{_remark(result)}", look, len(mark))
+    yield Line(f"{mark}: {printable(result.name)}{_remark(result)}", look, len(mark))
+    yield from (Line(f"        note: {printable(note)}") for note in result.notes)
     if not result.fell_short:
         return
     if result.is_flaky:
@@ -80,9 +88,9 @@ def _case_lines(result: Result, told: str, *, verbose: bool) -> Iterator[Line]:
 def _remark(result: Result) -> str:
     match result.status:
         case "skipped":
-            return f" ({printable(result.trial.case.skip.strip())})"
+            return f" ({printable(result.skip)})"
         case "not-run":
-            return ""
+            return " (interrupted)" if result.interrupted else ""
     times = f", {result.runs} runs" if result.runs > 1 else ""
     return f" ({_ms(result.seconds)}{times})"
 
@@ -98,7 +106,7 @@ def total_lines(report: Report) -> Iterator[Line]:
     flaky = [result for result in report.results if result.is_flaky]
     if flaky:
         yield Line("")
-        yield from (Line(f"flaky: {printable(result.trial.title)}: {_flaky(result)}") for result in flaky)
+        yield from (Line(f"flaky: {printable(result.title)}: {_flaky(result)}") for result in flaky)
     if report.coverage:
         yield Line("")
         for coverage in report.coverage:
@@ -149,8 +157,21 @@ def github(report: Report) -> Iterator[str]:
             yield _annotation(result, result.error, result.trial.place("name"))
 
 
-def _annotation(result: Result, text: str, place: Any) -> str:
-    keys = {"file": place.file, "line": place.line, "col": place.column, "title": result.trial.title}
+def github_problems(problems: Iterable[Problem]) -> Iterator[str]:
+    """Workflow commands that show beside their lines what is wrong with suites that could not be read."""
+    for problem in problems:
+        if problem.severity == "error":
+            text = f"{problem.message}\nhint: {problem.hint}" if problem.hint else problem.message
+            yield _command(problem.location, "octo test", text)
+
+
+def _annotation(result: Result, text: str, place: Location) -> str:
+    return _command(place, result.title, text)
+
+
+def _command(place: Location | None, title: str, text: str) -> str:
+    keys: dict[str, object] = {} if place is None else {"file": place.file, "line": place.line, "col": place.column}
+    keys["title"] = title
     return f"::error {','.join(f'{key}={_property(str(value))}' for key, value in keys.items())}::{_data(text)}"
 
 
@@ -189,7 +210,9 @@ def _totals(name: str, results: Sequence[Result]) -> str:
 
 
 def _testcase(result: Result) -> list[str]:
-    attributes = _attributes(name=result.trial.name, classname=result.trial.suite.flow, time=_seconds(result.seconds))
+    attributes = _attributes(
+        name=result.name, classname=result.mask(result.trial.suite.flow), time=_seconds(result.seconds)
+    )
     inner = list(_inside(result))
     if not inner:
         return [f"    <testcase {attributes}/>"]
@@ -205,9 +228,9 @@ def _inside(result: Result) -> Iterator[str]:
         case "errored":
             yield f"<error {_attributes(message=_cut(result.error), type='run')}>{_text(result.error)}</error>"
         case "skipped":
-            yield f"<skipped {_attributes(message=result.trial.case.skip.strip())}/>"
+            yield f"<skipped {_attributes(message=result.skip)}/>"
         case "not-run":
-            yield f"<skipped {_attributes(message='not run')}/>"
+            yield f"<skipped {_attributes(message='interrupted' if result.interrupted else 'not run')}/>"
     if result.reproduce:
         yield f"<system-out>{_text(result.reproduce)}</system-out>"
 
@@ -294,7 +317,7 @@ def _suite(suite: SuiteResult) -> Ordered:
 
 
 def _case(result: Result) -> Ordered:
-    parts = Ordered(name=result.trial.name, status=result.status, elapsedMs=_whole_ms(result.seconds))
+    parts = Ordered(name=result.name, status=result.status, elapsedMs=_whole_ms(result.seconds))
     if result.fell_short:
         parts["summary"] = _cut(" ".join(result.lines))
     if result.failures:
@@ -305,10 +328,14 @@ def _case(result: Result) -> Ordered:
     more: dict[str, Json] = {
         "error": result.error,
         "stderr": result.stderr,
-        "skip": result.trial.case.skip.strip() if result.status == "skipped" else "",
+        "skip": result.skip if result.status == "skipped" else "",
         "reproduce": result.reproduce,
     }
     parts.update((key, value) for key, value in more.items() if value)
+    if result.notes:
+        parts["notes"] = list(result.notes)
+    if result.interrupted:
+        parts["interrupted"] = True
     if result.runs > 1:
         parts["runs"] = Ordered(total=result.runs, passed=result.passed_runs, flaky=result.is_flaky)
     if result.envelope is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -38,6 +38,26 @@ class Result:
     runs: int = 1
     passed_runs: int = 0
     """Of the runs, when it was run more than once."""
+    notes: tuple[str, ...] = ()
+    """What is odd about it, whether it passed or not."""
+    interrupted: bool = False
+    """Whether it had begun when the run was interrupted."""
+    mask: Callable[[str], str] = str
+    """Hides the secrets of its config."""
+
+    @property
+    def name(self) -> str:
+        return self.mask(self.trial.name)
+
+    @property
+    def title(self) -> str:
+        """The case, and the suite that it stands in."""
+        return self.mask(self.trial.title)
+
+    @property
+    def skip(self) -> str:
+        """Why it was not run, if the suite says so."""
+        return self.mask(self.trial.case.skip.strip())
 
     @property
     def fell_short(self) -> bool:
@@ -65,7 +85,8 @@ class SuiteResult:
 
     @property
     def flow(self) -> str:
-        return self.results[0].trial.suite.flow
+        first = self.results[0]
+        return first.mask(first.trial.suite.flow)
 
     @property
     def seconds(self) -> float:
@@ -74,6 +95,11 @@ class SuiteResult:
     @property
     def fell_short(self) -> bool:
         return any(result.fell_short for result in self.results)
+
+    @property
+    def ran(self) -> bool:
+        """Whether any of its cases did."""
+        return any(result.status not in ("skipped", "not-run") for result in self.results)
 
 
 @dataclass(frozen=True)

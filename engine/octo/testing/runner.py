@@ -82,6 +82,7 @@ class Attempt:
     """What its flow logged and printed."""
     evidence: Evidence | None = None
     mask: Callable[[str], str] = str
+    notes: list[str] = field(default_factory=list)
 
 
 class Runner:
@@ -105,6 +106,8 @@ class Runner:
         self.documents = {} if documents is None else documents
         self._configs: dict[object, Config] = {}
         self._stopped = False
+        self._begun: set[int] = set()
+        """The numbers of the cases that have."""
 
     async def run(self, trials: Sequence[Trial], tell: Callable[[Result], object]) -> bool:
         """Run cases in their order; `tell` hears of each as soon as it is over. False when it was interrupted."""
@@ -122,27 +125,41 @@ class Runner:
                 if (task := asyncio.current_task()) is not None:
                     task.uncancel()
                 for trial in list(open_.values()):
-                    over(Result(trial, "not-run"))
+                    over(Result(trial, "not-run", interrupted=trial.number in self._begun, mask=self._known_mask))
                 return False
         return True
 
     async def _work(self, waiting: Iterator[Trial], over: Callable[[Result], None]) -> None:
         for trial in waiting:
             if trial.case.skip.strip():
-                over(Result(trial, "skipped"))
+                over(Result(trial, "skipped", mask=self._mask(trial)))
             elif self._stopped:
-                over(Result(trial, "not-run"))
+                over(Result(trial, "not-run", mask=self._mask(trial)))
             else:
+                self._begun.add(trial.number)
                 result = await self._repeatedly(trial)
                 self._stopped = self._stopped or (self._around.fail_fast and result.fell_short)
                 over(result)
+
+    def _mask(self, trial: Trial) -> Callable[[str], str]:
+        """Hides the secrets of a case that is not run."""
+        with suppress(OctoError):
+            return self._config(trial, self._around.environment(trial)).environment.mask
+        return self._known_mask
+
+    def _known_mask(self, text: str) -> str:
+        """Hides the secrets of all configs that were built so far."""
+        for config in self._configs.values():
+            text = config.environment.mask(text)
+        return text
 
     async def _repeatedly(self, trial: Trial) -> Result:
         """What became of a case in all of its runs: the worst of it."""
         results = [await self._once(trial) for _ in range(self._around.repeat)]
         worst = max(results, key=lambda result: ("passed", "failed", "errored").index(result.status))
         if worst.fell_short:
-            worst = replace(worst, reproduce=self.workspace.keep(trial, worst.envelope))
+            command = self.workspace.keep(trial, worst.envelope, worst.mask)
+            worst = replace(worst, reproduce=worst.mask(command))
         return replace(
             worst,
             seconds=sum(result.seconds for result in results),
@@ -167,6 +184,8 @@ class Runner:
             result,
             seconds=time.perf_counter() - started,
             stderr=attempt.mask("\n".join(attempt.lines)),
+            mask=attempt.mask,
+            notes=tuple(map(attempt.mask, attempt.notes)),
             envelope=masked(attempt.evidence.envelope, attempt.mask) if attempt.evidence else None,
         )
 
@@ -216,6 +235,7 @@ class Runner:
             if self._around.coverage:
                 for record in records:
                     self._covered(trial, environ, config).reach_address(record.path)
+            stage = None
         else:
             stage = stage or Stage({}, (), "", None)
             try:
@@ -225,6 +245,7 @@ class Runner:
             finally:
                 if self._around.coverage:
                     self._covered(trial, environ, config).reach(stage.reached, stage.mocks.keys())
+        attempt.notes += [*trial.notes(), *_turns_left(trial, stage)]
         attempt.evidence = Evidence(
             envelope, records, addresses, failed_at=failed_at, is_masked=bool(self._around.command)
         )
@@ -292,7 +313,7 @@ class Runner:
         self, trial: Trial, attempt: Attempt, environ: Mapping[str, str], records_needed: bool
     ) -> tuple[Json, list[Record]]:
         """Envelope and run log of the call by a process of its own, in which secrets are hidden."""
-        files = self.workspace.put(trial)
+        files = self.workspace.put(trial, attempt.mask)
         arguments = [*trial.arguments(files.debug_config), "--envelope-out", str(files.envelope)]
         logs = records_needed or self._around.coverage
         if logs:
@@ -359,6 +380,15 @@ def _addresses(trial: Trial, config: Config) -> dict[str, str]:
 def _has_tools(config: Config) -> bool:
     """Whether models may call tools, and so some that do not exist."""
     return any(getattr(block, "tools", ()) for _, block in address.blocks(config))
+
+
+def _turns_left(trial: Trial, stage: Stage | None) -> Iterator[str]:
+    """Which written turns nobody asked for."""
+    for name, turns in trial.turns().items() if stage is not None else ():
+        left = len(turns) - (stage.asked[name] if stage is not None else 0)
+        if left > 0:
+            words = f"{left} of its {len(turns)} turns were" if left > 1 else f"the last of its {len(turns)} turns was"
+            yield f'model "{name}": {words} not asked for' if len(turns) > 1 else f'model "{name}" was not asked'
 
 
 # ---------------------------------------------------------------- errors

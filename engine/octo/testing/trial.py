@@ -8,15 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from octo.config.document import Path as Keys
 from octo.config.sheet import Sheet
+from octo.connectors.llm_scripted import Reply
 from octo.debug import Input, acting
 from octo.doubles import Doubles
 from octo.errors import ConfigError, ExpressionError, Location, Problem
+from octo.testing.differ import dotted
 from octo.testing.pairing import Pair
 from octo.testing.suite import Case, Suite, read_suite
-from octo.values import Ordered
+from octo.values import Json, Ordered
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,21 @@ class Trial:
         """What the case replaces and watches; problems are reported at their place in the suite."""
         case, suite = self.case, self.suite
         mocks = {name: spec for name, spec in {**suite.mocks, **case.mocks}.items() if spec is not None}
-        models = {name: turns for name, turns in {**suite.models, **case.models}.items() if turns is not None}
-        return Doubles(mocks, tuple(case.spies), models=acting(models), report=self._report)
+        return Doubles(mocks, tuple(case.spies), models=acting(self.turns()), report=self._report)
+
+    def turns(self) -> dict[str, tuple[Reply, ...]]:
+        """The replies of each written model."""
+        merged = {**self.suite.models, **self.case.models}
+        return {name: turns for name, turns in merged.items() if turns is not None}
+
+    def notes(self) -> Iterator[str]:
+        """What the case seems to expect and does not."""
+        case = self.case
+        for section, entries in (("spies", case.spies), ("sent", case.sent)):
+            for name, entry in entries.items():
+                if entry.count is None and not entry.records:
+                    yield f"`{section}: {name}` expects nothing: give it a `count` or `records`"
+        yield from _empty(self.sheet.document.data["cases"][self.index], ())
 
     def _report(self, path: Keys, message: str, hint: str | None) -> Problem:
         section, name = str(path[0]), path[1]
@@ -131,6 +147,22 @@ class Trial:
             *("--run-debug-config", str(debug_config)),
             *("--timeout", timeout.text),
         ]
+
+
+def _empty(value: Json, keys: Keys) -> Iterator[str]:
+    """Where a list of expressions is empty."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _empty(item, (*keys, index))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "that" and item == [] and keys[:1] in _EXPECTING:
+                yield f"`{dotted((*keys, key))}` is empty and expects nothing"
+            elif key not in ("body", "vars", "args"):
+                yield from _empty(item, (*keys, key))
+
+
+_EXPECTING: Final = tuple((section,) for section in ("expect", "spies", "sent", "log"))
 
 
 def trials(pairs: Iterable[Pair], *, containing: str = "") -> list[Trial]:

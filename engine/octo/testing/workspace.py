@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,16 +37,17 @@ class Workspace:
         """With the variables of an env file, which every case has."""
         self._variables = variables
         self._directory: Path | None = None
+        self._keeps = False
 
     @property
     def directory(self) -> Path | None:
         return self._directory
 
-    def put(self, trial: Trial) -> Files:
-        """Write the debug config of a case, and its environment if it has one."""
+    def put(self, trial: Trial, mask: Callable[[str], str] = str) -> Files:
+        """Write the debug config of a case, and its environment if it has one. The names of files are masked."""
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="octo-test-"))
-        stem = f"{trial.number + 1:03}-{re.sub(r'[^a-z0-9]+', '-', trial.name.lower()).strip('-')[:50] or 'case'}"
+        stem = f"{trial.number + 1:03}-{re.sub(r'[^a-z0-9]+', '-', mask(trial.name).lower()).strip('-')[:50] or 'case'}"
 
         def named(suffix: str) -> Path:
             assert self._directory is not None
@@ -59,17 +60,18 @@ class Workspace:
             _write(files.env, assignments(env))
         return files
 
-    def keep(self, trial: Trial, envelope: Mapping[str, Json] | None) -> str:
+    def keep(self, trial: Trial, envelope: Mapping[str, Json] | None, mask: Callable[[str], str] = str) -> str:
         """Write the files of a case that fell short; the command that makes its call."""
-        files = self.put(trial)
+        self._keeps = True
+        files = self.put(trial, mask)
         if envelope is not None:
             _write(files.envelope, dumps(Ordered(envelope)) + "\n")
         log = ["--log", str(files.log)] if trial.case.needs_records else []
         return command_line([*trial.arguments(files.debug_config), "--envelope", *log], files.env)
 
     def clear(self) -> None:
-        """Remove the directory if nothing is in it."""
-        if self._directory is not None and not any(self._directory.iterdir()):
+        """Remove the directory if nothing was to be kept, whatever processes that were ended have left in it."""
+        if not self._keeps:
             self.remove()
 
     def remove(self) -> None:

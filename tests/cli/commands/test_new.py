@@ -10,7 +10,8 @@ def test_what_is_made_runs_with_the_command_that_is_shown(octo, tmp_path):
     made = octo("new", "my shop", terminal="out err")
 
     assert made.stdout == (
-        "made my shop/.env.example\nmade my shop/flow.yaml\nmade my shop/flow_test.yaml\n\ntry it:\n\n"
+        "made my shop/.env.example\nmade my shop/flow.yaml\nmade my shop/flow_test.yaml\n"
+        "made my shop/.schemas/config.schema.json\nmade my shop/.schemas/suite.schema.json\n\ntry it:\n\n"
         "  octo invoke --config 'my shop/flow.yaml' --flow greet --data '{\"name\": \"Ada\"}'\n"
     )
     ran = octo(*shlex.split(made.stdout.splitlines()[-1])[1:])
@@ -19,7 +20,13 @@ def test_what_is_made_runs_with_the_command_that_is_shown(octo, tmp_path):
 
 def test_a_pipe_is_told_the_files(octo):
     assert json.loads(octo("new", "shop", "--agent").stdout) == {
-        "files": ["shop/.env.example", "shop/agent.yaml", "shop/agent_test.yaml"]
+        "files": [
+            "shop/.env.example",
+            "shop/agent.yaml",
+            "shop/agent_test.yaml",
+            "shop/.schemas/config.schema.json",
+            "shop/.schemas/suite.schema.json",
+        ]
     }
 
 

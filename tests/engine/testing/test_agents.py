@@ -284,3 +284,19 @@ async def test_a_block_that_asks_no_model_is_refused_where_an_agent_is_needed(tm
 
     assert result.status == "errored"
     assert result.error == f"{tmp_path / 'app_test.yaml'}:{expected}\nhint: did you mean `main.agent`?"
+
+
+@pytest.mark.parametrize(
+    ("turns", "note"),
+    [
+        ("[ { text: '7' }, { text: '8' } ]", 'model "claude": the last of its 2 turns was not asked for'),
+        ("[ { text: '7' }, {}, {} ]", 'model "claude": 2 of its 3 turns were not asked for'),
+    ],
+    ids=["one", "two"],
+)
+async def test_turns_that_nobody_asks_for_are_noted(tmp_path, turns, note):
+    suite = SUITE.replace("expect: { body: { left: 3 } }", f"models: {{ claude: {turns} }}")
+
+    (result,) = await run(tmp_path, AGENT, suite)
+
+    assert (result.status, result.error, result.notes) == ("passed", "", (note,))

@@ -743,3 +743,63 @@ def test_the_problems_of_all_suites_are_reported_together(tmp_path):
         "one_test.yaml:1:1: parse suite: missing key `cases`",
         'two_test.yaml:2:31: parse suite: two cases are called "a"',
     ]
+
+
+# ---------------------------------------------------------------- what is odd, what is secret
+
+
+async def test_a_case_that_expects_less_than_it_seems_to_is_noted(tmp_path):
+    suite = """
+        flow: many
+        cases:
+          - name: one
+            input: { data: [ 1 ] }
+            expect: { body: [ 2 ], that: [] }
+            spies: { 'many.foreach[body].each': {} , many.foreach: { records: [ { output: { that: [] } } ] } }
+            log: [ { kind: flow.completed, that: [] } ]
+    """
+
+    (result,) = await run(tmp_path, SHOP, suite)
+
+    assert (result.status, result.notes) == (
+        "passed",
+        (
+            "`spies: many.foreach[body].each` expects nothing: give it a `count` or `records`",
+            "`expect.that` is empty and expects nothing",
+            "`spies.many.foreach.records[0].output.that` is empty and expects nothing",
+            "`log[0].that` is empty and expects nothing",
+        ),
+    )
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["in process", "isolated"])
+async def test_secrets_in_names_are_hidden_also_in_those_of_files_and_of_cases_that_do_not_run(tmp_path, isolated):
+    suite = """
+        flow: tells
+        cases:
+          - { name: "with s3cret-value", expect: { that: [ 'body.key == "s3cret-value?"' ] } }
+          - { name: "later s3cret-value", skip: "no s3cret-value" }
+    """
+    environ = {**(os.environ if isolated else {}), "API_KEY": "s3cret-value"}
+
+    failed, skipped = await run(tmp_path, SHOP, suite, isolated=isolated, environ=environ)
+
+    assert (failed.name, skipped.name, skipped.skip) == ("with ***", "later ***", "no ***")
+    assert failed.lines[0] == 'expect.that: body.key == "***?" is false'
+    assert "001-with.json" in failed.reproduce
+    assert "s3cret" not in failed.reproduce
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["in process", "isolated"])
+async def test_a_variable_that_is_missing_is_given_in_the_suite(tmp_path, isolated):
+    config = """
+        env: [ { name: TOWN, required: true } ]
+        flows: [ { name: a, process: [ { type: log, settings: { message: env.TOWN } } ] } ]
+    """
+
+    (result,) = await run(tmp_path, config, "flow: a\ncases: [ { name: one } ]", isolated=isolated)
+
+    assert result.error == (
+        f'{tmp_path / "app.yaml"}:2:16: required environment variable "TOWN" is not set\n'
+        "hint: give it a value in the suite, under `env:`: `TOWN: …`"
+    )

@@ -33,23 +33,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("flows/a_test.yaml", "a"),
         ("flows/a.yaml", "a"),
         ("flows/tool.py", "ab"),
-        ("flows/parts/text.md", "ab"),
+        ("flows/parts/text.md", "a"),
         ("flows/other.yaml", ""),
         ("app/d.yaml", "c"),
         ("app/e_test.yaml", ""),
-        ("app/parts/f.yaml", "c"),
+        ("app/parts/f.yaml", ""),
+        ("flows/README.md", ""),
+        ("flows/report.json", ""),
+        ("flows/a.yaml~", ""),
+        ("flows/.a.yaml.swp", ""),
+        ("flows/4913", ""),
+        ("flows/out/rows.csv", ""),
         ("app/.octo/octo.db", ""),
         (".env", "abc"),
         ("elsewhere/x.py", ""),
     ],
 )
 def test_a_change_concerns_the_suites_that_may_see_it(folder, path, expected):
-    before = state(PAIRS, [Path(".env")])
+    reads = {Path("flows/a.yaml"): [Path("flows/parts/text.md")]}
+    before = state(PAIRS, [Path(".env")], reads)
     file = folder / path
     file.parent.mkdir(exist_ok=True)
     file.write_text("another text", encoding="utf-8")
 
-    found = affected(PAIRS, changed(before, state(PAIRS, [Path(".env")])), [Path(".env")])
+    found = affected(PAIRS, changed(before, state(PAIRS, [Path(".env")], reads)), [Path(".env")], reads)
 
     assert "".join(pair.suite.stem[0] for pair in found) == expected
 
