@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
@@ -25,6 +25,9 @@ def _listed(value: Any) -> Any:
 
 class ChatConnector(Connector, category="llm"):
     """A connector to a model."""
+
+    reports_cost: ClassVar[bool] = False
+    """Whether its answers tell what they cost."""
 
     fallback: Annotated[
         tuple[LlmName, ...], BeforeValidator(_listed, json_schema_input_type=LlmName | tuple[LlmName, ...])

@@ -24,6 +24,7 @@ from octo.store.store import Store
 from octo.values import Json, clone
 
 if TYPE_CHECKING:
+    from octo.budget import Limits
     from octo.doubles import Stage
     from octo.services.base import Services
 
@@ -44,6 +45,8 @@ class Runtime:
     1970, `new_id` the ids of messages, `random` so many bytes. What it keeps goes to `store`; without one it is kept
     in memory and ends with the runtime. `outputs` takes the lines that logs write to `stdout` and `stderr`.
 
+    `limits` caps what one invocation may spend on models.
+
     With `serving`, flows take messages from their sources as soon as `serve` is called. Without, every flow is called
     by its name, and what only sources need is not opened.
     """
@@ -58,6 +61,7 @@ class Runtime:
         stage: Stage | None = None,
         observers: Sequence[Observer] = (),
         outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
+        limits: Limits | None = None,
         clock: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         new_id: Callable[[], str] = random_id,
@@ -76,6 +80,7 @@ class Runtime:
         self.surroundings = cel.Surroundings(random, config.templates.render)
         """What functions of expressions reach beyond their arguments."""
         self._services = services
+        self._limits = limits
         self._observers = tuple(observers)
         self._listeners: dict[type[Event], tuple[Observer, ...]] = {}
         self._live: dict[str, object] = {}
@@ -190,7 +195,13 @@ class Runtime:
         that does not exist, OctoError when the flow failed.
         """
         message = self.message(clone(body), vars=vars, content_type=content_type)
-        return await Run(self, flow).through(self.flow(flow), message)
+        called = self.flow(flow)
+        if self._limits is None:
+            return await Run(self, flow).through(called, message)
+        from octo.budget import opened
+
+        with opened(self._limits):
+            return await Run(self, flow).through(called, message)
 
     def flow(self, name: str) -> Flow:
         """The flow of that name; raises UsageError with a near miss."""

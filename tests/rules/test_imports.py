@@ -15,6 +15,7 @@ LAYERS = [
     ["blocks", "connectors"],
     ["agent"],
     [
+        "budget",
         "run",
         "runtime",
         "intake",

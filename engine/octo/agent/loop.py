@@ -6,10 +6,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from octo import budget
 from octo.agent import answer, attachments
 from octo.agent.calls import Calls
 from octo.agent.model import system_prompt
 from octo.agent.tools import GIVE_UP, Surroundings
+from octo.budget import Budget, Limits
 from octo.config.pricing import cost
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import (
@@ -81,6 +83,8 @@ class Task:
     """The first user turn, with the files that ride on it."""
     may_give_up: bool = False
     """Whether the model is offered to take the default path."""
+    limits: Limits | None = None
+    """The most that may be spent, if that is limited."""
     keep_attachments: bool = False
     """Send the files again with every later turn."""
     response_media: str = ""
@@ -117,6 +121,8 @@ class AgentLoop:
             address=task.address,
         )
         self._was_cut_off = False
+        self._budgets: tuple[Budget, ...] = ()
+        """What model calls are charged to."""
         self._served_by = ""
         """The connector that answered last."""
 
@@ -136,7 +142,8 @@ class AgentLoop:
         started = time.perf_counter()
         self._tell_start()
         try:
-            ending = await self._turns()
+            with budget.opened(self.task.limits) as self._budgets:
+                ending = await self._turns()
         except OctoError as error:
             self._tell_end(started, error=error)
             raise
@@ -149,6 +156,9 @@ class AgentLoop:
         while self.iteration < self.agent.turns:
             self.iteration += 1
             response = await self._ask()
+            if response is None:
+                self.iteration -= 1
+                return GaveUp(budget.EXCEEDED)
             self._collect_files(response)
             self.transcript.append(response.message)
             ending = self._ending(response)
@@ -196,17 +206,17 @@ class AgentLoop:
 
     # ------------------------------------------------------------ asking
 
-    async def _ask(self) -> ChatResponse:
-        """The reply of this turn; the call is repeated once when the reply is none."""
+    async def _ask(self) -> ChatResponse | None:
+        """The reply of this turn; the call is repeated once when the reply is none. None when the budget is spent."""
         response = await self._call_model()
-        if _is_malformed(response):
+        if response is not None and _is_malformed(response):
             response = await self._call_model()
-            if _is_malformed(response):
+            if response is not None and _is_malformed(response):
                 why = f" ({response.stop_detail})" if response.stop_detail else ""
                 raise OctoError(f"ai-agent: the model called a tool in a form that cannot be read, twice in a row{why}")
-        if self._says_nothing(response):
+        if response is not None and self._says_nothing(response):
             response = await self._call_model()
-            if self._says_nothing(response):
+            if response is not None and self._says_nothing(response):
                 raise OctoError(
                     "ai-agent: the model gave an empty answer twice, and no tool ran",
                     hint="raise `maxTokens`" if response.stop_reason == "max_tokens" else None,
@@ -215,7 +225,9 @@ class AgentLoop:
             self.transcript[:] = [turn.without_files() for turn in self.transcript]
         return response
 
-    async def _call_model(self) -> ChatResponse:
+    async def _call_model(self) -> ChatResponse | None:
+        if any(one.is_spent for one in self._budgets):
+            return None
         started = time.perf_counter()
         if self.run.listens(TurnStarted):
             self.run.emit(TurnStarted(self.task.address, self.message.event_id, self.iteration))
@@ -231,6 +243,8 @@ class AgentLoop:
             usage = replace(response.usage, cost_usd=cost(self.run.runtime.config.ai_pricing, response))
             response = replace(response, usage=usage)
             self.usage = usage if self.usage is None else self.usage + usage
+            for one in self._budgets:
+                one.charge(usage)
         self._tell_turn(time.perf_counter() - started, request, response)
         return response
 

@@ -12,6 +12,7 @@ from octo.agent.loop import AgentLoop, Answered, Drawn, GaveUp, Halted, Task
 from octo.agent.model import Agent
 from octo.agent.tools import PORTABLE
 from octo.block import Block, Finding, SubFlow
+from octo.budget import Limits
 from octo.errors import OctoError, did_you_mean
 from octo.fields import Bool, Expression, Int, Refusals, Text
 from octo.llm.chat import ChatMessage, user
@@ -65,6 +66,9 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
     answer: Text = "json"
     """`json` asks the model for JSON only, `text` leaves the format to the prompt."""
 
+    budget: Limits | None = None
+    """The most that one run may spend; beyond that the default path is taken."""
+
     default: SubFlow | None = None
     """What runs when the model refuses, or comes to no answer."""
 
@@ -106,6 +110,7 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
                 ("reasoningEffort",),
                 did_you_mean(effort, connector.efforts),
             )
+        yield from self._check_budget(config)
         for index, tool in enumerate(self.tools):
             if not PORTABLE.fullmatch(tool.name):
                 yield Finding(
@@ -131,12 +136,26 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
                     warning=True,
                 )
 
+    def _check_budget(self, config: Config) -> Iterator[Finding]:
+        """A limit of money needs someone who tells what a call costs."""
+        connector = config.connector(self.connector or "")
+        if self.budget is None or self.budget.max_cost_usd is None or getattr(connector, "reports_cost", False):
+            return
+        model = self.model or getattr(connector, "model", "")
+        if not any(key.startswith(f"{self.connector}:{model}") for key in config.ai_pricing):
+            yield Finding(
+                f'ai-agent: what a call of connector "{self.connector}" costs is not known',
+                ("budget", "maxCostUSD"),
+                f"give rates: `aiPricing: {{'{self.connector}:{model or 'MODEL'}': {{input: …, output: …}}}}`",
+            )
+
     async def execute(self, message: Message, run: Run) -> Message:
         task = Task(
             address=self.address,
             json_only=self.answer != "text" or self.form is not None,
             opening=self._opening(message, run),
             may_give_up=self.default is not None and bool(self.guardrail.strip()),
+            limits=self.budget,
             keep_attachments=self.keep_attachments,
             response_media=self.response_media.strip(),
         )

@@ -307,6 +307,7 @@ class LlmOpenRouter(ReasoningConnector, type="llm-openrouter"):
     """Models of many vendors through OpenRouter."""
 
     provider = "openrouter"
+    reports_cost = True
 
     model: Text = "anthropic/claude-sonnet-4.5"
     """Model id with its vendor before a slash, passed on as it is; blocks and agents may name another one."""

@@ -274,6 +274,8 @@ class LlmScripted(ChatConnector, type="llm-scripted"):
         json_schema_extra={"anyOf": [{"required": [key]} for key in ("turns", "rules", "script")]}
     )
 
+    reports_cost = True
+
     turns: tuple[Reply, ...] = ()
     """Answered in order, one per model call; each run begins at the first."""
 

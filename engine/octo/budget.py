@@ -1,0 +1,83 @@
+"""Caps on what agents may spend: money, tokens, time. What is spent inside of one is charged to it, too."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Self
+
+from pydantic import Field, model_validator
+
+from octo.fields import Duration, Int, Model, Number, Refusals
+from octo.llm.chat import Usage
+
+EXCEEDED: Final = "budget exceeded"
+"""Why an agent takes its default path when nothing is left."""
+
+
+class Limits(Model):
+    """The most that may be spent, looked at before each model call; 0 allows none."""
+
+    max_cost_usd: Number | None = Field(None, alias="maxCostUSD")
+    """Money in USD, by the rates of `aiPricing`, else as the provider reports it."""
+
+    max_tokens: Int | None = None
+    """Tokens that are read and written in all model calls."""
+
+    max_duration: Duration | None = None
+    """Time since the agent, or the run, began."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refusals = Refusals()
+        for key, value in (("maxCostUSD", self.max_cost_usd), ("maxTokens", self.max_tokens)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                refusals.add(f"expected 0 or more, found {value:g}", key)
+        refusals.raise_if_any()
+        return self
+
+
+class Budget:
+    """What one agent or one run may spend, and has spent. `clock` gives seconds."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._began = clock()
+        self._tokens = 0
+        self._cost = 0.0
+
+    def charge(self, usage: Usage) -> None:
+        read = usage.input_tokens if usage.prompt_tokens is None else usage.prompt_tokens
+        self._tokens += (read or 0) + (usage.output_tokens or 0)
+        self._cost += usage.cost_usd or 0.0
+
+    @property
+    def is_spent(self) -> bool:
+        limits = self._limits
+        pairs = (
+            (limits.max_tokens, self._tokens),
+            (limits.max_cost_usd, self._cost),
+            (limits.max_duration.seconds if limits.max_duration else None, self._clock() - self._began),
+        )
+        return any(limit is not None and spent >= limit for limit, spent in pairs)
+
+
+_OPEN: Final[ContextVar[tuple[Budget, ...]]] = ContextVar("octo.budgets", default=())
+"""The budgets of the run and of the agents inside which this task works; tasks that it starts have them as well."""
+
+
+@contextmanager
+def opened(limits: Limits | None) -> Iterator[tuple[Budget, ...]]:
+    """The budgets that all model calls inside are charged to: those around, and one for these limits."""
+    budgets = _OPEN.get()
+    if limits is not None:
+        budgets = (*budgets, Budget(limits))
+    token = _OPEN.set(budgets)
+    try:
+        yield budgets
+    finally:
+        _OPEN.reset(token)
