@@ -25,6 +25,8 @@ UNREADABLE_IN_A_ROW: Final = 5
 _ERROR_BODY: Final = 256 * 1024
 _ERROR_BODY_SECONDS: Final = 5.0
 _LAST_BYTES_SECONDS: Final = 0.2
+_USAGE_SECONDS: Final = 3.0
+"""How long to wait, after the end mark of an answer, for what it cost."""
 _HEAD: Final = 2000
 """How much of a stream is kept, to tell what it is when it holds no event."""
 
@@ -75,7 +77,7 @@ async def _read_events(
 ) -> None:
     """Feed events until the decoder has all that it needs, or no more come."""
     unreadable, head = 0, bytearray()
-    async for data in _events(chunks, framing, head):
+    async for data in _until_ended(_events(chunks, framing, head), decoder):
         try:
             deltas = decoder.feed(_event(data))
         except (ValueError, RecursionError) as error:
@@ -94,6 +96,26 @@ async def _read_events(
     if _is_no_stream(bytes(head), framing, response):
         found = faults.found(bytes(head), response.headers)
         raise _unusable(response, f"expected a stream of events, found {found}")
+
+
+async def _until_ended(events: AsyncIterator[str], decoder: Decoder[object]) -> AsyncIterator[str]:
+    """Events until no more come. After the end mark of the answer they are waited for a moment only."""
+    now = asyncio.get_running_loop().time
+    until: float | None = None
+    while True:
+        if until is None and decoder.ended:
+            until = now() + _USAGE_SECONDS
+        limit = asyncio.timeout_at(until)
+        try:
+            async with limit:
+                data = await anext(events, None)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return
+        if data is None:
+            return
+        yield data
 
 
 def _event(data: str) -> Json:

@@ -102,6 +102,10 @@ class _Decoder:
     def complete(self) -> bool:
         return self._grant is not None
 
+    @property
+    def ended(self) -> bool:
+        return self.complete
+
     def feed(self, event: Json) -> Sequence[Delta]:
         token = event.get("access_token") if isinstance(event, dict) else None
         if not isinstance(token, str) or not token.strip():

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -87,12 +87,21 @@ class Transport:
         """
         limit = asyncio.timeout(self._seconds)
         failed: list[ProviderError] = []
+        tries: list[Decoder[Answer]] = []
+
+        def next_try() -> Decoder[Answer]:
+            tries.append(decoder())
+            return tries[-1]
+
         try:
             async with limit:
-                return await self._try(call, decoder, on_delta, failed)
+                return await self._try(call, next_try, on_delta, failed)
         except TimeoutError:
             if not limit.expired():
                 raise
+            if len(tries) > len(failed):
+                with suppress(Truncated):
+                    return tries[-1].finish()  # time was over after the answer was whole
             before = f", and the try before failed: {failed[-1].message}" if failed else ""
             raise OutOfTime(f"{_target(call)}: no answer within {self._seconds:g} s{before}") from None
 

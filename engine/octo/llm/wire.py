@@ -94,10 +94,11 @@ class Decoder(Protocol[Answer]):
 
     @property
     def complete(self) -> bool:
-        """Whether all that matters has come, so that reading may end.
+        """Whether all that matters has come, so that reading may end."""
 
-        An answer can be whole before, as what it cost may come after its end mark.
-        """
+    @property
+    def ended(self) -> bool:
+        """Whether the end mark of the answer has come. What it cost may come after it."""
 
     def feed(self, event: Json) -> Sequence[Delta]:
         """Take the next event, decoded from its JSON or `DONE` as it is; gives what a listener is told.

@@ -78,7 +78,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body |= _tool_choice(thinking.unforced(request, reasoning))
     body["messages"] = messages
     body |= reasoning
-    if request.temperature is not None and not thinking.is_on(reasoning) and takes_temperature(model):
+    takes_one = "temperature" not in endpoint.refused and not thinking.is_on(reasoning) and takes_temperature(model)
+    if request.temperature is not None and takes_one:
         body["temperature"] = request.temperature
     if endpoint.credentials.user:
         body["metadata"] = {"user_id": endpoint.credentials.user}
@@ -299,6 +300,10 @@ class Decoder:
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, int] = {}
+
+    @property
+    def ended(self) -> bool:
+        return self.complete
 
     def feed(self, event: Json) -> list[Delta]:
         match event:

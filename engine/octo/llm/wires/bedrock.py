@@ -80,7 +80,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     max_tokens = max(request.max_tokens or endpoint.max_tokens or 0, 0) or None
     more = _more_fields(request, endpoint, model, max_tokens, messages)
     inference: dict[str, Json] = {} if max_tokens is None else {"maxTokens": max_tokens}
-    if request.temperature is not None and not thinking.is_on(more) and takes_temperature(model):
+    takes_one = "temperature" not in endpoint.refused and not thinking.is_on(more) and takes_temperature(model)
+    if request.temperature is not None and takes_one:
         inference["temperature"] = request.temperature
     if endpoint.caches(request):
         _mark_for_caching(cache_places(model), system, tools, messages)
@@ -341,6 +342,10 @@ class Decoder:
         self._model = ""
         self._stop_reason: str | None = None
         self._usage: dict[str, int] = {}
+
+    @property
+    def ended(self) -> bool:
+        return self._stop_reason is not None
 
     def feed(self, event: Json) -> list[Delta]:
         match event:

@@ -318,7 +318,7 @@ class Decoder:
     def __init__(self, wire: ChatCompletions) -> None:
         self.complete = False
         self._wire = wire
-        self._ended = False
+        self.ended = False
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._refusal: list[str] = []
@@ -348,7 +348,7 @@ class Decoder:
                 raise Unreadable(f"expected a chunk with `choices`, found {shown(event)}")
 
     def finish(self) -> ChatResponse:
-        if not self._ended:
+        if not self.ended:
             raise Truncated(BROKE_OFF, retryable=True)
         calls = [call for call in self._calls if call.name]
         text = clean_text("".join(self._text))
@@ -463,9 +463,9 @@ class Decoder:
 
     def _end(self) -> list[Delta]:
         """The end mark came: each call is whole. There may be more than one mark."""
-        if self._ended:
+        if self.ended:
             return []
-        self._ended = True
+        self.ended = True
         return [ToolReady(self._tool_call(call)) for call in self._calls if call.name]
 
 

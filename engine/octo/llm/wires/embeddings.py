@@ -100,6 +100,10 @@ class _Decoder:
     def complete(self) -> bool:
         return self._found is not None
 
+    @property
+    def ended(self) -> bool:
+        return self.complete
+
     def feed(self, event: Json) -> Sequence[Delta]:
         if not isinstance(event, dict):
             raise Unreadable(f"expected a mapping, found {kind_of(event)}")

@@ -103,7 +103,7 @@ def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> 
     max_tokens = request.max_tokens or endpoint.max_tokens or 0
     if max_tokens > 0:
         config["maxOutputTokens"] = max_tokens
-    if request.temperature is not None:
+    if request.temperature is not None and "temperature" not in endpoint.refused:
         config["temperature"] = request.temperature
     if request.output_type == "image":
         return config | {"responseModalities": ["TEXT", "IMAGE"]}
@@ -276,7 +276,7 @@ class Decoder:
         self._parts: list[_Run | ToolCall | File] = []
         self._waiting: list[ToolCall] = []
         """Calls of which it was not yet told that they are whole."""
-        self._began = self._ended = self._blocked = False
+        self._began = self.ended = self._blocked = False
         self._has_candidate = False
         self._reason = ""
         self._told: dict[str, str] = {}
@@ -302,15 +302,15 @@ class Decoder:
         self._reason = _named(candidate, "finishReason") or self._reason
         self._explain(feedback, "blockReason", "blockReasonMessage")
         self._explain(candidate, "finishReason", "finishMessage")
-        self._ended = self._ended or self._blocked or self._reason != ""
-        self.complete = self._ended and (self._blocked or "usageMetadata" in event)
-        if self._ended:
+        self.ended = self.ended or self._blocked or self._reason != ""
+        self.complete = self.ended and (self._blocked or "usageMetadata" in event)
+        if self.ended:
             deltas += map(ToolReady, self._waiting)
             self._waiting = []
         return deltas
 
     def finish(self) -> ChatResponse:
-        if not self._ended and (self._has_candidate or not self._began):
+        if not self.ended and (self._has_candidate or not self._began):
             raise Truncated(BROKE_OFF, retryable=True)
         parts = [part.part() if isinstance(part, _Run) else part for part in self._parts]
         message = ChatMessage("assistant", tuple(part for part in parts if part is not None))

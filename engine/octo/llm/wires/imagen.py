@@ -41,6 +41,10 @@ class Decoder:
         self._model = model
         self._files: list[File] = []
 
+    @property
+    def ended(self) -> bool:
+        return self.complete
+
     def feed(self, event: Json) -> Sequence[Delta]:
         # An answer whose images were all filtered is an empty mapping.
         if not isinstance(event, dict) or (event and not event.keys() & _KEYS):

@@ -254,6 +254,10 @@ class Decoder:
         self._cut_by = ""
         self._usage: Json = None
 
+    @property
+    def ended(self) -> bool:
+        return self.complete
+
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case str() if event == DONE:

@@ -6,6 +6,7 @@ Also octo/llm/providers.py, whose rows say how the dialects differ.
 import json
 import logging
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -227,6 +228,26 @@ async def test_a_connection_that_breaks_after_the_finish_reason_is_no_failure(en
     deltas, answer = await ask([replace(short, faults=(faults.cut(3, ending),))])  # type: ignore[arg-type]  # a table
 
     assert (answer.text, deltas) == ("x", [TextDelta("x")])
+
+
+@pytest.mark.parametrize("seconds", [20, 1], ids=["a moment later", "when the time of the call is over"])
+async def test_an_answer_is_taken_though_neither_usage_nor_mark_nor_end_comes_after_it(seconds: int):
+    silent = reply("x", calls=[call("lookup", "{}", "a")], usage=False, done=False, faults=[faults.cut(99, "hang")])
+    deltas: list[Delta] = []
+
+    async def listen(delta: Delta) -> None:
+        deltas.append(delta)
+
+    began = time.monotonic()
+    with ChatServer([silent], dialect="custom") as server:
+        async with Transport({"OCTO_AI_TIMEOUT_SECONDS": str(seconds)}) as transport:
+            answer = await model(server.url, transport).complete(
+                ChatRequest((user("hello"),), tools=(LOOKUP,)), session={}, on_delta=listen
+            )
+
+    assert (answer.text, answer.calls, answer.usage) == ("x", (ToolCall("a", "lookup", "{}"),), None)
+    assert (deltas[-1], len(server.requests)) == (ToolReady(answer.calls[0]), 1)
+    assert time.monotonic() - began < 6
 
 
 @pytest.mark.parametrize("numbered", ["yes", "all zero", "by id", "by name"])
