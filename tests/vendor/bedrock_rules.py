@@ -352,7 +352,10 @@ def thinking_fits_the_other_parameters(request: Converse) -> Iterator[str]:
 
 def sampling_is_known_to_the_model(request: Converse) -> Iterator[str]:
     """Error text: `The model returned the following errors: `temperature` is deprecated for this model.`"""
-    if re.search(r"claude-opus-4-[789]", request.model) and request.inference.keys() & {"temperature", "topP"}:
+    if re.search(r"claude-(opus-4-[789]|(opus|sonnet|haiku)-[5-9])", request.model) and request.inference.keys() & {
+        "temperature",
+        "topP",
+    }:
         yield "The model returned the following errors: `temperature` is deprecated for this model."
 
 

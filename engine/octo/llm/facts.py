@@ -5,28 +5,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_CLAUDE_WITH_SAMPLING: Final = (
-    "claude-2",
-    "claude-3",
-    "claude-instant",
-    "haiku",
-    "sonnet",
-    "opus-4-0",
-    "opus-4-1",
-    "opus-4-2",
-    "opus-4-5",
-    "opus-4-6",
+_CLAUDE_WITH_SAMPLING: Final = re.compile(
+    r"claude-([23]|instant)|(haiku|sonnet)(?!-([5-9]|\d\d)(?!\d))|opus-4(?![-\d])|opus-4-[01256]"
 )
 """Fragments of the names of Claude models that take a temperature; later ones do not, and refuse it.
 
-`opus-4-2` is the date of the first Opus 4.
+`opus-4-2` is the date of the first Opus 4. Haiku and Sonnet take one up to version 4.
 """
 
 
 def takes_temperature(model: str) -> bool:
     """Whether a model takes a temperature; an unknown one counts as the newest of its family."""
     name = model.lower().replace(".", "-")
-    return "claude" not in name or any(fragment in name for fragment in _CLAUDE_WITH_SAMPLING)
+    return "claude" not in name or _CLAUDE_WITH_SAMPLING.search(name) is not None
 
 
 _GPT_5: Final = re.compile(r"gpt-5(\.[0-3])?(?![.\d])|o[134](?!\w)|gpt-[34]")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from octo.errors import BadRequest, ProviderError
-from octo.llm import embedding, facts, fallbacks, faults, media
+from octo.llm import embedding, facts, fallbacks, faults, media, refusals
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
 from octo.llm.fallbacks import Learnt
 from octo.llm.hints import hint
@@ -179,7 +179,7 @@ class HttpModel:
             try:
                 answer = await self._transport.send(call, partial(wire.decoder, request), on_delta)
             except ProviderError as error:
-                refused = fallbacks.refused(error, call)
+                refused = fallbacks.refused(error, call) | refusals.refused(error, call)
                 learnt.refused |= refused
                 self._refused[endpoint.model] |= refused & fallbacks.LASTING
                 may_chat = request.output_type == "text" and provider.may_chat(endpoint.credentials)
