@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from octo.errors import ProviderError
-from octo.llm.chat import ChatRequest, user
+from octo.llm.chat import ChatRequest, ToolDefinition, user
 from octo.llm.credentials import Credentials
 from octo.llm.model import HttpModel
 from octo.llm.refusals import refused
@@ -53,6 +53,19 @@ async def test_a_refused_temperature_is_left_out_on_bedrock_for_the_rest_of_the_
         sent = await bodies(server, "aws_bedrock", "authorization", "amazon.nova-pro-v1:0", [ASKED, ASKED])
 
     assert [body.get("inferenceConfig", {}).get("temperature") for body in sent] == [0.5, None, None]
+
+
+async def test_tools_are_just_offered_on_bedrock_where_the_model_cannot_be_made_to_call_one():
+    text = (
+        "This model doesn't support the toolConfig.toolChoice.any field. "
+        "Remove toolConfig.toolChoice.any and try again."
+    )
+    forced = ChatRequest((user("x"),), tools=(ToolDefinition("t", "A tool."),), tool_choice="any")
+    script = [bedrock.error(400, text), anthropic.reply("a"), anthropic.reply("b")]
+    with bedrock.BedrockServer(script) as server:
+        sent = await bodies(server, "aws_bedrock", "authorization", "meta.llama3-3-70b-instruct-v1:0", [forced, forced])
+
+    assert [body["toolConfig"].get("toolChoice") for body in sent] == [{"any": {}}, None, None]
 
 
 TEMPERATURE = {"temperature": 0.5}

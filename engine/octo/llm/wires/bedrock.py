@@ -8,7 +8,7 @@ import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import quote
 
@@ -37,6 +37,7 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import join_url
 from octo.llm.facts import cache_places, takes_temperature
+from octo.llm.refusals import TOOL_CHOICE
 from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shortened, shown, to_bytes
 from octo.values import Json, clean_text
 
@@ -74,6 +75,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     model = request.model or endpoint.model
     if not model:
         raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
+    if TOOL_CHOICE in endpoint.refused and request.tool_choice != "none":
+        request = replace(request, tool_choice="auto")
     messages = _messages(request.messages)
     system: list[Json] = [] if conversation.is_blank(request.system) else [{"text": request.system}]
     tools = _tools(request, messages)
