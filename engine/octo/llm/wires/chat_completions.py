@@ -36,6 +36,7 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import join_url
 from octo.llm.framing import DONE
+from octo.llm.thoughts import Thoughts
 from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
 from octo.values import Json, clean_text
 
@@ -311,6 +312,11 @@ class _Call:
     def text(self) -> str:
         return "".join(self.fragments)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its arguments are an object, to which nothing can be added."""
+        return conversation.arguments(self.text) is not None
+
 
 class Decoder:
     """Gathers the chunks of one answer, or takes it whole."""
@@ -321,6 +327,7 @@ class Decoder:
         self.ended = False
         self._text: list[str] = []
         self._thinking: list[str] = []
+        self._thoughts = Thoughts()
         self._refusal: list[str] = []
         self._details: list[dict[str, Json]] = []
         self._files: list[File] = []
@@ -401,11 +408,21 @@ class Decoder:
         if not isinstance(delta, dict):
             raise Unreadable(f"expected a message as a mapping, found {shown(delta)}")
         thought, text = _content(delta.get("content"))
+        written, text = self._thoughts.feed(text)
         thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or thought
         calls = _mappings("tool_calls", delta.get("tool_calls"))
         refusal = _text(delta.get("refusal"))
         self._add_details(_mappings("reasoning_details", delta.get("reasoning_details")), whole=whole)
         self._files += _images(delta.get("images"))
+        deltas = self._say(thought + written, text)
+        if refusal:
+            self._refusal.append(refusal)
+            deltas.append(CustomDelta("refusal", refusal))
+        for place, call in enumerate(calls):
+            deltas += self._extend_call(place, call)
+        return deltas
+
+    def _say(self, thought: str, text: str) -> list[Delta]:
         deltas: list[Delta] = []
         if thought:
             self._thinking.append(thought)
@@ -413,11 +430,6 @@ class Decoder:
         if text:
             self._text.append(text)
             deltas.append(TextDelta(text))
-        if refusal:
-            self._refusal.append(refusal)
-            deltas.append(CustomDelta("refusal", refusal))
-        for place, call in enumerate(calls):
-            deltas += self._extend_call(place, call)
         return deltas
 
     def _extend_call(self, place: int, delta: dict[str, Json]) -> list[Delta]:
@@ -428,7 +440,7 @@ class Decoder:
         index = delta.get("index")
         slot = index if isinstance(index, int) else place
         call = self._slots.get(slot)
-        if call is None or _begins_another(call, id, name, numbered=isinstance(index, int)):
+        if call is None or _begins_another(call, id, name, fragment, numbered=isinstance(index, int)):
             call = self._slots[slot] = _Call(len(self._calls))
             self._calls.append(call)
         call.extra = delta.get("extra_content") or call.extra
@@ -466,17 +478,23 @@ class Decoder:
         if self.ended:
             return []
         self.ended = True
-        return [ToolReady(self._tool_call(call)) for call in self._calls if call.name]
+        rest = self._say(*self._thoughts.finish())
+        return [*rest, *(ToolReady(self._tool_call(call)) for call in self._calls if call.name)]
 
 
-def _begins_another(call: _Call, id: str, name: str, *, numbered: bool) -> bool:
+def _begins_another(call: _Call, id: str, name: str, fragment: str, *, numbered: bool) -> bool:
     """Whether a fragment for the slot of a call is the first of the next one.
 
-    Some servers give all calls one number, or none: a new id tells them apart, and without ids a new name.
+    Some servers give all calls one number, or none: a new id with a name tells them apart, and without ids a name. A
+    server may also give each fragment an id of its own, or repeat the name: while arguments are open, they go on.
     """
     if id:
-        return bool(call.own_id) and id != call.own_id
-    return bool(name and call.name) and not numbered and not call.own_id
+        return bool(call.own_id) and id != call.own_id and (bool(name) or call.is_whole)
+    if not (name and call.name):
+        return False
+    if call.own_id and name == call.name and not fragment:
+        return False
+    return call.is_whole or not (numbered or call.own_id)
 
 
 def _content(content: Json) -> tuple[str, str]:

@@ -668,6 +668,26 @@ def test_without_index_and_id_a_name_starts_a_call():
         ),
         (pieces(fragment("{", index=0, id="a"), fragment("}", "t", index=0)), [ToolCall("a", "t", "{}")]),
         (pieces(fragment("{", "t", index=0, id="a"), fragment("}", "t", index=0)), [ToolCall("a", "t", "{}")]),
+        (
+            pieces(fragment('{"n":1}', "t", index=0), fragment('{"n":', "t", index=0), fragment("2}", index=0)),
+            [ToolCall("made-1", "t", '{"n":1}'), ToolCall("made-2", "t", '{"n":2}')],
+        ),
+        (
+            pieces(fragment('{"n":1}', "t", index=0, id=""), fragment('{"n":2}', "u", index=0, id="")),
+            [ToolCall("made-1", "t", '{"n":1}'), ToolCall("made-2", "u", '{"n":2}')],
+        ),
+        (
+            pieces(fragment("{}", "t", index=0, id="a"), fragment("", "t", index=0)),
+            [ToolCall("a", "t", "{}")],
+        ),
+        (
+            pieces(fragment('{"n"', "t", index=0, id="a"), fragment(":1", index=0, id="b"), fragment("}", id="c")),
+            [ToolCall("a", "t", '{"n":1}')],
+        ),
+        (
+            pieces(fragment("{}", "t", index=0, id="a"), fragment("", index=0, id="b"), fragment("{}", "u", index=0)),
+            [ToolCall("a", "t", "{}"), ToolCall("b", "u", "{}")],
+        ),
         (pieces(fragment("", "t", index=0, id="a")), [ToolCall("a", "t", "{}")]),
         (pieces(fragment(" ", "t", index=0, id="")), [ToolCall("made-1", "t", "{}")]),
         (pieces(fragment("{}", index=0, id="a")), []),
@@ -684,6 +704,11 @@ def test_without_index_and_id_a_name_starts_a_call():
         "but the one after it is another call",
         "the name comes late",
         "the name is repeated",
+        "a name after whole arguments is another call",
+        "also with empty ids",
+        "the name is repeated at the end",
+        "an id for each fragment",
+        "another id after whole arguments, and a late name",
         "no arguments",
         "blank arguments and an empty id",
         "no name",
@@ -821,6 +846,20 @@ def test_content_in_chunks_holds_reasoning_and_text():
 
     assert parts(chunk(content=[thinking]), chunk(content="so")) == (thought("hm", "customai"), Text("so"))
     assert decode(whole({"content": content}))[1].message.parts == (thought("hm", "customai"), Text("so"))
+
+
+@pytest.mark.parametrize("size", [1, 5, 100])
+def test_reasoning_between_marks_is_no_text(size: int):
+    said = "<think>\nlet me see</think>\n\nIt is 7"
+    streamed = [chunk(content=said[at : at + size]) for at in range(0, len(said), size)]
+    deltas, response = decode(*streamed, *end())
+
+    assert [(type(part), part.text) for part in response.message.parts] == [  # type: ignore[union-attr]  # both have one
+        (Reasoning, "let me see"),
+        (Text, "It is 7"),
+    ]
+    assert "".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta)) == "let me see"
+    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "It is 7"
 
 
 def test_pictures_are_files_of_the_answer():
