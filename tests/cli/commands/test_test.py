@@ -169,6 +169,38 @@ def test_failures_are_annotated_on_github(test, tmp_path):
     assert "::error" not in test().stdout
 
 
+def test_a_suite_that_does_not_load_is_annotated_on_github(test, tmp_path):
+    write(tmp_path, "flow: bill\ncase: []\n")
+
+    ran = test(environ={"GITHUB_ACTIONS": "true"})
+
+    assert (ran.stdout, ran.status) == (
+        "::error file=app_test.yaml,line=2,col=1,title=octo test::"
+        'parse suite: unknown field "case" in the suite%0Ahint: did you mean `cases`?\n',
+        2,
+    )
+
+
+def test_a_suite_of_which_nothing_ran_is_not_called_ok(test, tmp_path):
+    write(tmp_path, "flow: bill\ncases: [ { name: one, skip: later } ]\n")
+
+    assert test().stdout == (
+        "----" + " app_test.yaml  (bill)  …\n  --- SKIP: one (later)\n\n0 passed, 0 failed, 0 errored, 1 skipped  (…)\n"
+    )
+
+
+def test_a_note_is_shown_below_a_case_that_passes(test, tmp_path):
+    write(tmp_path, "flow: bill\ncases: [ { name: one, input: { data: { qty: 1 } }, expect: { that: [] } } ]\n")
+
+    ran = test()
+
+    assert (ran.status, ran.stdout) == (
+        0,
+        "ok   app_test.yaml  (bill)  …\n  --- PASS: one (…)\n        note: `expect.that` is empty and expects nothing\n"
+        "\n1 passed, 0 failed, 0 errored, 0 skipped  (…)\n",
+    )
+
+
 def test_on_a_terminal_marks_have_colour_and_progress_is_told(test, tmp_path):
     write(tmp_path, SUITE.replace("TOTAL", "5"))
 
@@ -245,7 +277,7 @@ def test_after_an_interruption_what_ran_is_reported(tmp_path):
     write(
         tmp_path,
         "flow: bill\ncases:\n  - { name: quick, mocks: { bill.python: { default: { body: 1 } } } }\n"
-        "  - { name: slow }\n",
+        "  - { name: slow }\n  - { name: waiting }\n",
     )
     process = start(tmp_path, "--report-json", "report.json", "--parallel", "1")
     for _ in range(500):
@@ -256,9 +288,16 @@ def test_after_an_interruption_what_ran_is_reported(tmp_path):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
 
-    statuses = [case["status"] for case in json.loads((tmp_path / "report.json").read_text())["suites"][0]["cases"]]
-    assert (process.returncode, statuses) == (130, ["passed", "not-run"])
-    assert "1 passed, 0 failed, 0 errored, 0 skipped, 1 not run" in out
+    cases = json.loads((tmp_path / "report.json").read_text())["suites"][0]["cases"]
+    assert [(case["name"], case["status"], case.get("interrupted", False)) for case in cases] == [
+        ("quick", "passed", False),
+        ("slow", "not-run", True),
+        ("waiting", "not-run", False),
+    ]
+    assert process.returncode == 130
+    assert "  --- NOT RUN: slow (interrupted)\n  --- NOT RUN: waiting\n" in out
+    assert list(tmp_path.glob("octo-test-*")) == []
+    assert "1 passed, 0 failed, 0 errored, 0 skipped, 2 not run" in out
 
 
 def test_a_case_that_cannot_be_cancelled_does_not_hold_the_command_up(tmp_path):
@@ -293,6 +332,28 @@ def test_suites_run_again_when_a_file_of_theirs_changes(tmp_path, file):
     assert [line[:19] for line in first[:2]] == ["ok   app_test.yaml ", "ok   b_test.yaml  ("]
     assert [line[:12] for line in second] == ["FAIL app_tes", "  --- FAIL: "]
     assert process.returncode == 130
+
+
+def test_watching_goes_on_for_no_file_that_no_suite_depends_on_and_leaves_one_directory(tmp_path):
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    write(tmp_path, SUITE.replace("TOTAL", "5"))
+    process = start(tmp_path, "--watch", ".", "--report-json", "report.json", "--junit", "junit.xml")
+    assert process.stdout is not None
+    first = [process.stdout.readline() for _ in range(10)]
+    (before,) = tmp_path.glob("octo-test-*")
+
+    for name in ("README.md", "app.yaml~", ".app.yaml.swp", "out.csv"):
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    time.sleep(1.5)
+    os.utime(tmp_path / "app.yaml")
+    second = [process.stdout.readline() for _ in range(10)]
+    (after,) = tmp_path.glob("octo-test-*")
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=20)
+
+    assert (first[-1], second[-1]) == (f"the runs are in {before}\n", f"the runs are in {after}\n")
+    assert before != after
+    assert rest == ""
 
 
 def test_coverage_and_unnoticed_changes_are_told(test):
