@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from octo.errors import ConfigError, Excerpt, Problem
+from octo.errors import ConfigError, Excerpt, Problem, UsageError
 from octo.values import Json, clone, dumps
 from octo_cli import inputs
 
@@ -26,10 +26,13 @@ class Debugging(NamedTuple):
 
 
 def requested(path: str | None, *, mocks: str | None, spies: str | None, break_at: str | None) -> Debugging:
-    """Read a debug config and the flags; a flag replaces its section whole, an empty one counts as not given.
+    """Read a debug config and the flags; a flag replaces its section whole.
 
-    Raises ConfigError with the problems of the file, or with those of `--mocks`.
+    Raises ConfigError with the problems of the file, or with those of `--mocks`, and UsageError for an empty flag.
     """
+    for option, text in (("--mocks", mocks), ("--spies", spies), ("--break-at", break_at)):
+        if text is not None and not text.strip():
+            raise UsageError(f"`{option}` is empty", hint="leave it out, or fill the shell variable that it takes")
     from octo.doubles import Doubles  # here, because the help reads this file and runs nothing
 
     if not (path or mocks or spies or break_at):

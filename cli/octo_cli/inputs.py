@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Sequence
-from json import JSONDecodeError
+from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +54,10 @@ def mapping(option: str, text: str | None) -> dict[str, Json]:
     value = decode(text, prefix)
     if not isinstance(value, dict):
         raise UsageError(f"{prefix}: expected an object, found {kind_of(value)}", hint="for example '{\"a\": 1}'")
+    names = [name for name, _ in loads(text, object_pairs_hook=list)]
+    for name in value:
+        if names.count(name) > 1:
+            raise UsageError(f"{prefix}: `{name}` is given {names.count(name)} times", hint="keep one of them")
     return value
 
 

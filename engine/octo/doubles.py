@@ -79,7 +79,21 @@ class Doubles:
                 continue
             replaced[name] = block
             data = put(data, block.place.path, StandIn.of(block, name))
+        if problems:  # nothing will run: so that one report holds all that is wrong
+            problems += self._misplaced(written)
         return data, problems
+
+    def _misplaced(self, config: Config) -> Iterator[Problem]:
+        """The problems of spies and a breakpoint whose addresses name no block."""
+        watched: list[tuple[str, str, Path]] = [
+            ("spy", name, ("spies", index)) for index, name in enumerate(self.spies)
+        ]
+        watched += [("breakpoint", self.break_at, ("breakAt",))] if self.break_at else []
+        for kind, name, path in watched:
+            try:
+                address.find(config, name)
+            except UsageError as error:
+                yield self._bad(kind, name, path, error)
 
     def on(self, config: Config) -> Stage | None:
         """The doubles on their places in a config that was loaded with `rewrite`; None when there are none.
@@ -210,6 +224,8 @@ class Stage:
         self.break_at = break_at
         self.snapshot: Ordered | None = None
         """The message after the block of the breakpoint, once it was reached."""
+        self.failure: str = ""
+        """Why the block of the breakpoint failed, when it did."""
         self.records: dict[str, list[Json]] = {name: [] for name, _ in spies}
         """What each spy saw, by its address, in the order in which the block was left."""
         self.problems: list[Problem] = []
@@ -241,7 +257,13 @@ class Stage:
         """Run a block under the eyes of its spies; halt after it if the breakpoint stands there."""
         path = block.place.path
         self.reached.add(path)
-        after = await (self._spied(block, message, run) if path in self._spies else self._halting(block, message, run))
+        try:
+            watch = self._spied if path in self._spies else self._halting
+            after = await watch(block, message, run)
+        except OctoError as error:
+            if path == self._breakpoint:
+                self.failure = error.message
+            raise
         if path == self._breakpoint:
             if self.snapshot is None:
                 self.snapshot = after.clone().shown()

@@ -81,11 +81,14 @@ async def call(
 def envelope(outcome: Outcome, stage: Stage | None = None) -> Ordered:
     """How a call ended and what its doubles saw, as it is printed once secrets are masked."""
     parts = Ordered()
+    failure = ""
     if stage is not None and stage.break_at:
         parts["reached"] = stage.snapshot is not None
         parts["block"] = stage.break_at
         if stage.snapshot is not None:
             parts["message"] = stage.snapshot
+        elif outcome.error is None and stage.failure:  # the flow recovered, the block did not
+            failure = stage.failure
     elif outcome.message is not None:
         parts["result"] = outcome.message.shown()
     elif outcome.dropped:
@@ -93,5 +96,7 @@ def envelope(outcome: Outcome, stage: Stage | None = None) -> Ordered:
     if stage is not None and stage.records:
         parts["spies"] = [Ordered(address=name, records=records) for name, records in stage.records.items()]
     if outcome.error is not None:
-        parts["error"] = outcome.error.message
+        failure = outcome.error.message
+    if failure:
+        parts["error"] = failure
     return parts

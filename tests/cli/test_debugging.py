@@ -335,13 +335,62 @@ def test_a_mock_on_the_command_line_that_cannot_be_used(invoke: Any, mocks: str,
     assert (outcome.stdout, outcome.stderr, outcome.status) == ("", stderr, 2)
 
 
-def test_empty_flags_count_as_not_given(invoke: Any) -> None:
-    flags = ("--mocks", "", "--spies", "", "--break-at", "")
+@pytest.mark.parametrize("option", ["--mocks", "--spies", "--break-at"])
+@pytest.mark.parametrize("text", ["", " "], ids=["empty", "blank"])
+def test_an_empty_flag_is_refused(invoke: Any, option: str, text: str) -> None:
+    assert invoke("drops", option, text, terminal="err") == (
+        "",
+        f"error: `{option}` is empty\nhint: leave it out, or fill the shell variable that it takes\n",
+        2,
+    )
 
-    outcome = invoke("same", *flags)
 
-    assert 'connector \\"nowhere\\" is not configured' in outcome.stderr
-    assert (outcome.stdout, outcome.status) == ("", 2)
+def test_an_address_that_is_mocked_twice_is_refused(invoke: Any) -> None:
+    mock = '"shop.price": {"default": {"drop": true}}'
+
+    assert invoke("shop", "--mocks", f"{{{mock}, {mock}}}", terminal="err") == (
+        "",
+        "error: parse --mocks JSON: `shop.price` is given 2 times\nhint: keep one of them\n",
+        2,
+    )
+
+
+def test_one_report_has_the_problems_of_all_sections(invoke: Any) -> None:
+    debug = (
+        "breakAt: tells.at\nspies: [tells.its, tells.it]\nmocks:\n"
+        "  shop.price: {default: {drop: true}}\n  shop.prise: {default: {drop: true}}\n"
+    )
+
+    outcome = invoke("tells", debug=debug, terminal="err")
+
+    errors = [line for line in outcome.stderr.splitlines() if line.startswith("error: debug.yaml")]
+    assert (errors, outcome.status) == (
+        [
+            'error: debug.yaml:1:10: breakpoint "tells.at": no block "at" in that chain (blocks: it)',
+            'error: debug.yaml:2:9: spy "tells.its": no block "its" in that chain (blocks: it)',
+            'error: debug.yaml:5:3: mock "shop.prise": no block "prise" in that chain (blocks: price, total)',
+        ],
+        2,
+    )
+
+
+def test_a_breakpoint_on_a_block_that_fails_tells_why_though_the_flow_recovers(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(
+        """
+flows:
+  - name: mends
+    process: [ { type: set-payload, name: bad, settings: { value: body.none } } ]
+    error: [ { type: set-payload, settings: { value: '"mended"' } } ]
+""",
+        encoding="utf-8",
+    )
+    outcome = octo("invoke", "--config", "app.yaml", "--flow", "mends", "--data", "{}", "--break-at", "mends.bad")
+
+    assert parsed(outcome) == {
+        "reached": False,
+        "block": "mends.bad",
+        "error": "set-payload value: evaluate expression: no such key: none",
+    }
 
 
 def test_half_an_emoji_in_a_mock_is_replaced(invoke: Any) -> None:

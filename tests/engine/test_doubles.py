@@ -574,7 +574,9 @@ INSIDE = 'it lies inside the block that mock "main.if" replaces'
         (
             {"spies": ["main.choose[then].log"], "mocks": {"main.choose[then].log": answer(body=1)}},
             [
-                'mock "main.choose[then].log": "log" matches 3 blocks in the same chain',
+                f'{kind} "main.choose[then].log": "log" matches 3 blocks in the same chain '
+                "(block 1 of the chain, block 2 of the chain, block 3 of the chain)"
+                for kind in ("mock", "spy")
             ],
         ),
         (

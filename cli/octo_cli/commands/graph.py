@@ -9,6 +9,7 @@ import typer
 
 import octo
 from octo import edit
+from octo.errors import UsageError
 from octo.logline import printable
 from octo_cli import diagnostics, inputs, output
 from octo_cli.options import ConfigPath, Debug
@@ -22,7 +23,14 @@ GROUP = "Write"
 
 Format = Literal["tree", "mermaid", "html"]
 
-_BY_SUFFIX: Final[dict[str, Format]] = {".html": "html", ".htm": "html", ".mmd": "mermaid", ".mermaid": "mermaid"}
+_BY_SUFFIX: Final[dict[str, Format]] = {
+    ".html": "html",
+    ".htm": "html",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".txt": "tree",
+    "": "tree",
+}
 _LOOKS: Final[dict[Style, dict[str, Any]]] = {
     "title": {"bold": True, "underline": True},
     "type": {"fg": "cyan"},
@@ -61,6 +69,7 @@ def command(
     session: Session = context.obj
     session.debug = debug
     output.check_targets({"--out": out}, {"`--config`": config})
+    format_ = format_ or _by_name(out)
     beside = {Path(".env")}
     loaded = octo.load(config, environ=session.environ, read=beside)
     output.check_targets({"--out": out}, {"the config": beside})
@@ -68,7 +77,6 @@ def command(
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)
     picture = draw(loaded, flow)
-    format_ = format_ or _by_name(out)
     if out is None:
         width = _width(session) if format_ == "tree" else None
         output.put_lines(session, _lines(picture, format_, coloured=session.coloured(session.out), width=width))
@@ -78,7 +86,15 @@ def command(
 
 
 def _by_name(out: Path | None) -> Format:
-    return _BY_SUFFIX.get(out.suffix.lower(), "tree") if out else "tree"
+    """Raises UsageError for a name that says nothing."""
+    found = _BY_SUFFIX.get(out.suffix.lower()) if out else "tree"
+    if found is None:
+        known = ", ".join(f"`{suffix}`" for suffix in _BY_SUFFIX if suffix)
+        raise UsageError(
+            f"`--out`: nothing is known of how to draw a `{out.suffix if out else ''}`",
+            hint=f"end the name in one of {known}, or say how with `--format`",
+        )
+    return found
 
 
 def _width(session: Session) -> int | None:

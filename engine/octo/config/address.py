@@ -10,6 +10,8 @@ from octo.block import Block, Chain
 from octo.config.model import Config, Flow
 from octo.errors import UsageError, near
 
+_MARKS = (".", "[", "]", ",")
+"""What divides addresses, and lists of them."""
 _SEGMENT = re.compile(r"([^\[\].,]+)(?:\[([^\[\].,]+)\])?")
 
 
@@ -50,6 +52,13 @@ def find(config: Config, address: str) -> Block:
     """The block that an address names. Raises UsageError that says what exists instead; whoever shows it, names the
     address.
     """
+    try:
+        return _find(config, address)
+    except UsageError as error:
+        raise _divided(config, address) or error from None
+
+
+def _find(config: Config, address: str) -> Block:
     segments = [_SEGMENT.fullmatch(segment) for segment in address.split(".")]
     first, *rest = segments
     if first is None or not rest or None in rest:
@@ -61,7 +70,7 @@ def find(config: Config, address: str) -> Block:
     block: Block | None = None
     for position, segment in enumerate(rest):
         assert segment is not None
-        block = _select(chain, segment[1])
+        block = _select(config, chain, segment[1])
         last = position == len(rest) - 1
         if last and segment[2] is not None:
             raise UsageError("that names a branch, not a block", hint="name a block inside it after a dot")
@@ -69,6 +78,26 @@ def find(config: Config, address: str) -> Block:
             chain = _branch(block, segment[2])
     assert block is not None
     return block
+
+
+def _divided(config: Config, address: str) -> UsageError | None:
+    """The error of an address with a name in it that no address can hold."""
+    for name in dict.fromkeys(_all_names(config)):
+        marks = [mark for mark in _MARKS if mark in name]
+        if marks and (name in address or re.split(r"[.\[]", address)[-1] == name.partition(",")[0]):
+            return UsageError(
+                f"no address can hold the name `{name}`: `{marks[0]}` divides addresses",
+                hint=f"give it a name without {', '.join(f'`{mark}`' for mark in _MARKS)}",
+            )
+    return None
+
+
+def _all_names(config: Config) -> Iterator[str]:
+    for flow in config.flows:
+        yield flow.name or ""
+    for _, block in blocks(config):
+        yield block.place.selector
+        yield from (branch.name for branch in block.branches())
 
 
 def _flow_chain(config: Config, name: str, chain: str | None) -> Chain:
@@ -80,15 +109,17 @@ def _flow_chain(config: Config, name: str, chain: str | None) -> Chain:
     return (flow.error or ()) if chain == "error" else flow.process
 
 
-def _select(chain: Chain, selector: str) -> Block:
+def _select(config: Config, chain: Chain, selector: str) -> Block:
     for matches in (
         [block for block in chain if block.place.name == selector],
         [block for block in chain if block.type == selector],
         [block for block in chain if block.place.ref == selector],
     ):
         if len(matches) > 1:
+            places = ", ".join(_written_at(config, block) for block in matches)
             raise UsageError(
-                f'"{selector}" matches {len(matches)} blocks in the same chain', hint="give the block a `name`"
+                f'"{selector}" matches {len(matches)} blocks in the same chain ({places})',
+                hint="give the block a `name`",
             )
         if matches:
             return matches[0]
@@ -96,6 +127,15 @@ def _select(chain: Chain, selector: str) -> Block:
     raise UsageError(
         f'no block "{selector}" in that chain (blocks: {", ".join(names) or "none"})', hint=_meant(selector, names)
     )
+
+
+def _written_at(config: Config, block: Block) -> str:
+    """Where a block is written; its place in the chain, before the config is built."""
+    origin = config.__dict__.get("origin")
+    if origin is None:
+        return f"block {int(block.place.path[-1]) + 1} of the chain"
+    location = origin.locate(block.place.path)
+    return f"{location.file}:{location.line}"
 
 
 def _branch(block: Block, name: str | None) -> Chain:

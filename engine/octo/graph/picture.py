@@ -44,7 +44,7 @@ class Step:
     """Unique in the picture; of letters, digits and dashes."""
     type: str
     name: str
-    """Its own name; empty when it has none."""
+    """What an address calls it, if that is not its type: its own name, or the processor that it refers to."""
     group: str
     address: str
     place: str
@@ -170,7 +170,7 @@ class _Painter:
         return Step(
             id="-".join(map(str, block.place.path)),
             type=block.type,
-            name=self.mask(block.place.name),
+            name=self.mask(block.place.name or block.place.ref),
             group=block.group,
             address=self.mask(block.address),
             place=self._place(block.place.path),

@@ -51,8 +51,9 @@ def test_a_terminal_gets_lines_of_its_width_in_colour(graph, monkeypatch):
         ([], "a.mmd", "flowchart TD\n"),
         ([], "a.html", "<!doctype html>\n"),
         (["--format", "mermaid"], "a.html", "flowchart TD\n"),
+        (["--format", "mermaid"], "a.md", "flowchart TD\n"),
     ],
-    ids=["tree", "mermaid", "html", "format"],
+    ids=["tree", "mermaid", "html", "format", "other"],
 )
 def test_a_file_is_drawn_as_its_name_says_unless_a_format_is_given(graph, tmp_path, args, name, start):
     ran = graph("--out", name, *args)
@@ -69,13 +70,18 @@ def test_one_flow_can_be_drawn(graph):
     ("args", "message"),
     [
         (["--flow", "tow"], 'error: flow "tow" is not registered\nhint: did you mean `two`?\n'),
+        (
+            ["--out", "a.PNG"],
+            "error: `--out`: nothing is known of how to draw a `.PNG`\n"
+            "hint: end the name in one of `.html`, `.htm`, `.mmd`, `.mermaid`, `.txt`, or say how with `--format`\n",
+        ),
         (["--out", "no/a.html"], "error: `--out`: there is no directory `no`\nhint: make it first\n"),
         (
             ["--format", "svg"],
             "error: `--format`: 'svg' is not one of 'tree', 'mermaid', 'html'\nhint: see `octo graph --help`\n",
         ),
     ],
-    ids=["flow", "directory", "format"],
+    ids=["flow", "suffix", "directory", "format"],
 )
 def test_what_cannot_be_drawn_is_refused(graph, args, message):
     ran = graph(*args, terminal="err")

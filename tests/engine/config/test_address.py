@@ -67,16 +67,46 @@ def test_an_address_finds_its_block_by_name_type_or_ref(address, found):
         ("main.if.inner", "block `if` needs a branch here (branches: then, else)"),
         ("main.if[than].inner", 'block `if` has no branch "than" (branches: then, else)'),
         ("main.shape[then].x", 'block `shape` has no branch "then" (branches: none)'),
-        ("main.route[1].log", '"log" matches 2 blocks in the same chain'),
+        ("main.route[1].log", '"log" matches 2 blocks in the same chain (FILE:15, FILE:15)'),
         ("main.if[then]", "that names a branch, not a block"),
         ("main..x", "that is no block address"),
     ],
 )
 def test_an_address_that_finds_nothing_says_what_exists(address, message):
+    loaded = config(CONFIG)
     with pytest.raises(UsageError) as caught:
-        find(config(CONFIG), address)
+        find(loaded, address)
 
-    assert str(caught.value) == message
+    assert str(caught.value).replace(str(loaded.origin.path), "FILE") == message
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "mark"),
+    [
+        ("main.dot.ted", "dot.ted", "."),
+        ("main.a[0]", "a[0]", "["),
+        ("main.one", "one,two", ","),
+        ("main.route[th.en].log", "th.en", "."),
+        ("a.b.last", "a.b", "."),
+    ],
+)
+def test_a_name_that_no_address_can_hold_is_told(address, name, mark):
+    loaded = config("""
+      flows:
+        - name: main
+          process:
+            - { type: log, name: dot.ted }
+            - { type: log, name: "a[0]" }
+            - { type: log, name: "one,two" }
+            - { type: switch, name: route, cases: [ { when: 'true', name: th.en, process: [ { type: log } ] } ] }
+        - { name: a.b, process: [ { type: log, name: last } ] }
+    """)
+
+    with pytest.raises(UsageError) as caught:
+        find(loaded, address)
+
+    assert caught.value.message == f"no address can hold the name `{name}`: `{mark}` divides addresses"
+    assert caught.value.hint == "give it a name without `.`, `[`, `]`, `,`"
 
 
 def test_a_name_goes_before_a_type_and_a_type_before_a_ref():
@@ -101,5 +131,7 @@ def test_a_block_with_a_name_does_not_give_way_to_one_of_its_type_without():
           process: [ { type: log, name: first }, { type: log } ]
     """)
 
-    with pytest.raises(UsageError, match=r'^"log" matches 2 blocks in the same chain$'):
+    file = str(loaded.origin.path)
+    with pytest.raises(UsageError) as caught:
         find(loaded, "main.log")
+    assert caught.value.message == f'"log" matches 2 blocks in the same chain ({file}:4, {file}:4)'

@@ -53,7 +53,7 @@ def test_a_block_shows_the_settings_that_were_given_and_its_place(tmp_path):
 
     assert (stamp.type, stamp.name, stamp.settings) == (
         "set-variable",
-        "",
+        "stamp",
         (Setting("name", "stage"), Setting("value", '"start"')),
     )
     assert clerk.place == f"{tmp_path / 'app.yaml'}:22:9"

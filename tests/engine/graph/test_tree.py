@@ -14,7 +14,7 @@ def test_the_tree_shows_flows_blocks_branches_and_connectors(tmp_path):
     assert "\n".join(map(text, lines(picture(tmp_path)))) == (
         """\
 answer  Answer a ticket.
-├─ set-variable  name: stage, value: "start"
+├─ set-variable  stamp  name: stage, value: "start"
 ├─ switch  kind
 │  ├─ mail  when: body.kind == "mail"
 │  │  └─ log  message: "mail"
