@@ -18,6 +18,7 @@ from octo_cli.recording import recording
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
+    from octo.budget import Limits
     from octo.doubles import Stage
     from octo.invocation import Outcome
     from octo.observe import Observer
@@ -47,6 +48,14 @@ def command(
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="DURATION", help="Limit for the call, for example `30s`; default none"),
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budget",
+            metavar="KEY=VALUE",
+            help="Limit for what models may spend: `maxCostUSD`, `maxTokens`, `maxDuration`; repeatable; default none",
+        ),
     ] = None,
     break_at: Annotated[
         str | None,
@@ -122,6 +131,7 @@ def command(
     asked = debugging.requested(run_debug_config, mocks=mocks, spies=spies, break_at=break_at)
     variables = inputs.mapping("--vars", vars_) if vars_ else asked.vars
     limit = _seconds(timeout)
+    limits = _limits(budget or ())
     body, rows = Body(None), None
     if each is None:
         _refuse({"--parallel": parallel, "--errors": errors}, "goes with `--each`")
@@ -166,7 +176,8 @@ def command(
 
         def engine(observers: Sequence[Observer]) -> octo.Runtime:
             watching = [*observers, *recorders]
-            return octo.Runtime(loaded, store=kept, stage=stage, observers=watching, outputs=output.lines(session))
+            printed = output.lines(session)
+            return octo.Runtime(loaded, store=kept, stage=stage, observers=watching, outputs=printed, limits=limits)
 
         if rows is not None:
             rows.run(session, engine)
@@ -256,6 +267,32 @@ def _body(
         return inputs.body(data, content_type, default)
     value = inputs.with_settings(inputs.body(data, default=default).value, assignments)
     return Body(inputs.with_attachments(value, inputs.attachments(files)))
+
+
+def _limits(assignments: Sequence[str]) -> Limits | None:
+    """What `--budget` allows."""
+    if not assignments:
+        return None
+    from pydantic import ValidationError
+
+    from octo.budget import Limits
+    from octo.errors import did_you_mean
+
+    known: dict[str, Callable[[str], Json]] = {"maxCostUSD": float, "maxTokens": int, "maxDuration": str}
+    given: dict[str, Json] = {}
+    for assignment in assignments:
+        key, _, value = assignment.partition("=")
+        if key not in known:
+            raise UsageError(f"`--budget`: there is no limit `{key}`", hint=did_you_mean(key, known))
+        try:
+            given[key] = known[key](value)
+            Limits.model_validate({key: given[key]})
+        except (ValueError, ValidationError):
+            raise UsageError(
+                f"`--budget`: `{key}` cannot be `{value}`",
+                hint="for example `maxCostUSD=0.5`, `maxTokens=20000` or `maxDuration=2m`, each 0 or more",
+            ) from None
+    return Limits.model_validate(given)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,47 @@ flows:
         f'level=INFO msg="out ***" event_id={event_id}\n{{"event_id":"{event_id}"}}\n'
     )
     assert outcome.stderr == f'level=INFO msg="err" event_id={event_id}\n'
+
+
+# ---------------------------------------------------------------- budgets
+
+AGENT = """\
+connectors:
+  - {name: m, type: llm-scripted, settings: {turns: [{calls: [{name: t}], usage: {inputTokens: 9, outputTokens: 1}}]}}
+flows:
+  - name: ask
+    process:
+      - type: ai-agent
+        connector: m
+        prompt: Do it.
+        tools: [{name: t, description: A tool., process: []}]
+        default: {process: [{type: set-payload, settings: {value: '"spent"'}}]}
+"""
+
+
+@pytest.mark.parametrize("budget", ["maxTokens=10", "maxDuration=0", "maxCostUSD=0"])
+def test_a_budget_is_what_the_agents_of_the_call_may_spend(octo: Any, tmp_path: Path, budget: str) -> None:
+    (tmp_path / "agent.yaml").write_text(AGENT, encoding="utf-8")
+    outcome = octo("invoke", "--config", "agent.yaml", "--flow", "ask", "--budget", budget)
+
+    assert (json.loads(outcome.stdout)["body"], outcome.status) == ("spent", 0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "text", "hint"),
+    [
+        ("maxToken=1", "there is no limit `maxToken`", "did you mean `maxTokens`?"),
+        (
+            "maxTokens=-1",
+            "`maxTokens` cannot be `-1`",
+            "for example `maxCostUSD=0.5`, `maxTokens=20000` or `maxDuration=2m`, each 0 or more",
+        ),
+        (
+            "maxDuration=long",
+            "`maxDuration` cannot be `long`",
+            "for example `maxCostUSD=0.5`, `maxTokens=20000` or `maxDuration=2m`, each 0 or more",
+        ),
+    ],
+)
+def test_a_budget_that_is_none_is_refused(invoke: Any, budget: str, text: str, hint: str) -> None:
+    assert invoke("double", "--budget", budget, terminal="err") == ("", f"error: `--budget`: {text}\nhint: {hint}\n", 2)
