@@ -35,7 +35,18 @@ def call(**body: object) -> HttpCall:
         ("Unsupported parameter: 'max_tokens'", {"max_completion_tokens"}),
         ("use max_completion_tokens", {"max_completion_tokens"}),
         ("`Temperature` does not support 0.5", {"temperature"}),
-        ("neither temperature nor max_tokens", {"temperature", "max_completion_tokens"}),
+        ("temperature and max_tokens are not supported", {"temperature", "max_completion_tokens"}),
+        ("invalid temperature: only 1 is allowed for this model", {"temperature"}),
+        ("`temperature` and `top_p` cannot both be specified for this model", {"temperature"}),
+        ('{"error": {"message": "no", "param": "temperature"}}', {"temperature"}),
+        ('{"error": {"message": "Extra inputs are not permitted", "loc": ["prompt_cache_key"]}}', {"prompt_cache_key"}),
+        ("temperature: not this one", set()),
+        ("max_completion_tokens is too large: 100000. This model supports at most 16384 completion tokens", set()),
+        ('{"error": {"message": "max_tokens is too large: 9", "param": "max_tokens"}}', set()),
+        ("temperature must be between 0 and 2", set()),
+        ("Invalid schema for function 'get_temperature': 'x' is not valid", set()),
+        ("Invalid schema for function 'f': additional properties are not allowed ('y' was unexpected)", set()),
+        ("Invalid value for 'messages': temperature", set()),
         ("Additional properties are not allowed: prompt_cache_key", {"stream_options", "usage", "prompt_cache_key"}),
         ('{"param": "reasoning.summary"}', {"reasoning.summary"}),
         ("Your organization must be verified to generate reasoning summaries", {"reasoning.summary"}),
@@ -51,7 +62,7 @@ def test_a_refusal_names_parameters(body: str, named: set[str]):
 
 
 def test_what_was_not_sent_cannot_be_refused():
-    error = ProviderError("no", status=400, body="temperature, max_tokens and stream_options")
+    error = ProviderError("no", status=400, body="unknown: temperature, max_tokens and stream_options")
 
     assert fallbacks.refused(error, call(model="m", max_tokens=1)) == {"max_tokens"}
 
@@ -59,11 +70,11 @@ def test_what_was_not_sent_cannot_be_refused():
 @pytest.mark.parametrize(
     "error",
     [
-        ProviderError("no", status=401, body="temperature"),
-        ProviderError("no", status=500, body="temperature"),
+        ProviderError("no", status=401, body="temperature: unknown"),
+        ProviderError("no", status=500, body="temperature: unknown"),
         ProviderError("temperature", status=400),
-        ProviderError("no answer", body="temperature"),
-        ContextTooLong("too long", status=400, body="maximum context length, lower max_tokens"),
+        ProviderError("no answer", body="temperature: unknown"),
+        ContextTooLong("too long", status=400, body="unknown context length, lower max_tokens"),
     ],
     ids=["401", "500", "not in the body", "no status", "too long"],
 )

@@ -263,7 +263,7 @@ async def test_how_long_it_is_remembered_that_the_route_is_missing(
 async def test_what_the_first_route_refuses_is_left_out_before_the_route_is_changed():
     def picky(request: Request) -> Answer:
         held = "temperature" in request.json
-        return responses.error(400, "no temperature") if held else missing(request)
+        return responses.error(400, "temperature is not supported") if held else missing(request)
 
     with Both(picky, [chat.reply("fine")]) as server:
         async with Transport({}) as transport:

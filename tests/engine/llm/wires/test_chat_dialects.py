@@ -373,27 +373,36 @@ async def test_another_session_and_another_model_learn_for_themselves():
 
 async def test_one_refusal_that_names_two_things_is_answered_by_one_repeat(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.WARNING, "octo.llm")
-    with ChatServer([no("neither max_tokens nor temperature, please"), reply("fine")]) as server:
+    with ChatServer([no("unknown: max_tokens and temperature"), reply("fine")]) as server:
         async with Transport({}) as transport:
             await model(server.url, transport).complete(SETTINGS, session={})
 
     assert server.requests[-1].json.keys() - {"model", "messages"} == {"max_tokens"}
     assert caplog.messages == [
-        "a model call is made again in another shape: status 400: neither max_tokens nor temperature, please"
+        "a model call is made again in another shape: status 400: unknown: max_tokens and temperature"
     ]
 
 
 @pytest.mark.parametrize(
     ("script", "calls", "text"),
     [
-        ([no("max_tokens? no"), no("temperature? no"), no("max_tokens, still")], 3, "max_tokens, still"),
-        ([no("temperature? no"), no("your plan is too small")], 2, "your plan is too small"),
-        ([no("max_tokens is too large"), no("max_tokens is too large")], 2, "max_tokens is too large"),
+        ([no("unknown max_tokens"), no("unknown temperature"), no("no max_tokens")], 3, "no max_tokens"),
+        ([no("unknown temperature"), no("your plan is too small")], 2, "your plan is too small"),
+        ([no("unknown max_tokens"), no("max_tokens is unknown")], 2, "max_tokens is unknown"),
+        ([no("max_tokens is too large")], 1, "max_tokens is too large"),
         ([no("no such model")], 1, "no such model"),
-        ([no("include_usage? no")], 1, "include_usage? no"),
-        ([no("temperature? no", 422), no("no", 422)], 2, "no"),
+        ([no("unknown include_usage")], 1, "unknown include_usage"),
+        ([no("unknown temperature", 422), no("no", 422)], 2, "no"),
     ],
-    ids=["both, then again", "then something else", "not the name", "something else", "what was not sent", "422"],
+    ids=[
+        "both, then again",
+        "then something else",
+        "not the name",
+        "the value",
+        "something else",
+        "what was not sent",
+        "422",
+    ],
 )
 async def test_the_last_refusal_is_the_error(script: list[Answer], calls: int, text: str):
     with ChatServer(script) as server, pytest.raises(ProviderError) as caught:
