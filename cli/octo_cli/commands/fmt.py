@@ -56,6 +56,8 @@ def command(
 
 
 def _files(path: Path) -> list[Path]:
+    if str(path) == "-":
+        raise UsageError("`octo fmt` takes files, not standard input", hint="name a file or a directory")
     if not path.is_dir():
         if path.exists() and path.suffix.lower() not in _SUFFIXES:
             raise UsageError(f"`{path}` is no YAML file", hint="its name ends in `.yaml` or `.yml`")

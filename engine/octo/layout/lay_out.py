@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 import yaml
 
@@ -17,7 +19,8 @@ _MARK = "\ufeff"
 
 
 def lay_out(content: bytes, file: str) -> bytes:
-    """The content of a file, laid out. Its kind of line breaks and a byte order mark stay.
+    """The content of a file, laid out. A byte order mark stays, and so do line breaks, which become all alike: those of
+    Windows if there is one of them, else `\\n`.
 
     Raises ConfigError for what is no YAML in UTF-8, and for what cannot be laid out as it is.
     """
@@ -25,12 +28,27 @@ def lay_out(content: bytes, file: str) -> bytes:
     text = content.decode("utf-8")
     mark = _MARK if text.startswith(_MARK) else ""
     newline = "\r\n" if "\r\n" in text else "\n"
+    _refuse_second(text, file)
     text = text.removeprefix(_MARK).replace("\r\n", "\n").replace("\r", "\n")
     result = _laid_out(text)
     if result is None or not _says(result, before):
         message = "cannot be laid out without a change of what it says"
         raise ConfigError([Problem(message, Location(file, 1, 1), "it has been left as it is")])
     return (mark + result.replace("\n", newline)).encode("utf-8")
+
+
+def _refuse_second(text: str, file: str) -> None:
+    """Raises ConfigError for a file of several documents, of which octo would read the first only."""
+    starts: Iterator[Any] = (event for event in parser.events(text) if isinstance(event, yaml.DocumentStartEvent))
+    with suppress(yaml.YAMLError):  # what is wrong behind the first document concerns nobody
+        next(starts, None)
+        second = next(starts, None)
+        if second is not None:
+            place = Location(file, second.start_mark.line + 1, second.start_mark.column + 1)
+            hint = "octo reads the first one only; put each into a file of its own"
+            raise ConfigError(
+                [Problem("a second document begins here, and only files of one are laid out", place, hint)]
+            )
 
 
 def _laid_out(text: str) -> str | None:

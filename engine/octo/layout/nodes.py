@@ -251,7 +251,8 @@ class _Reader:
     def settle(self, column: int) -> list[str]:
         """The comments that belong to the next piece, in a collection at a column.
 
-        Those above it that stand further to the right belong to the end of what has closed before it.
+        Those above it that stand further to the right belong to the end of what has closed before it: the outermost
+        that begins in their column.
         """
         waiting, self.waiting = self.waiting, []
         closed, self.closed = self.closed, []
@@ -261,7 +262,7 @@ class _Reader:
                 continue
             if not closed or at <= column:
                 break
-            while owner < len(closed) - 1 and closed[owner].column > at:
+            while owner < len(closed) - 1 and (closed[owner].column > at or closed[owner + 1].column == at):
                 owner += 1
             closed[owner].tail += [text for _, text in waiting[taken : index + 1]]
             taken = index + 1

@@ -73,3 +73,11 @@ def test_what_is_no_yaml_file_is_refused(octo, tmp_path, args, message):
     ran = octo("fmt", *args, terminal="err")
 
     assert (ran.stderr, ran.status) == (message, 2)
+
+
+def test_standard_input_is_not_taken(octo):
+    assert octo("fmt", "-", terminal="err") == (
+        "",
+        "error: `octo fmt` takes files, not standard input\nhint: name a file or a directory\n",
+        2,
+    )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mutants import SOURCES, mutants
 from octo.config.document import parse
-from octo.errors import ConfigError
+from octo.errors import ConfigError, Location, Problem
 from octo.layout.lay_out import lay_out
 
 EXAMPLES = 4000 if os.environ.get("OCTO_SOAK") else 150
@@ -254,8 +254,6 @@ def test_what_stands_around_the_document_is_kept():
         --- # here
         a:   {b: 1}
         # behind
-        ---
-        c:   1
         """) == dedent("""\
         # before
         ---
@@ -263,9 +261,34 @@ def test_what_stands_around_the_document_is_kept():
         a:
           b: 1
         # behind
-        ---
-        c:   1
         """)
+
+
+def test_a_file_of_several_documents_is_refused():
+    with pytest.raises(ConfigError) as caught:
+        laid_out("a:   1\n---\nb:   2\n")
+
+    assert caught.value.problems == (
+        Problem(
+            "a second document begins here, and only files of one are laid out",
+            Location("app.yaml", 2, 1),
+            "octo reads the first one only; put each into a file of its own",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a:\n- b: |\n    x\n# end\n", "a:\n  - b: |\n      x\n# end\n"),
+        ("a:\n- 1\n# end\n", "a:\n  - 1\n# end\n"),
+        ("a:\n- |\n  x\n  # end\n# after\n", "a:\n  - |\n    x\n    # end\n# after\n"),
+        ("a:\n- b: |\n    x\n# next\n- 2\n", "a:\n  - b: |\n      x\n  # next\n  - 2\n"),
+    ],
+    ids=["text", "list", "text with a sign", "before an item"],
+)
+def test_a_comment_at_the_end_stays_in_the_first_column(before, after):
+    assert laid_out(before) == after
 
 
 @pytest.mark.parametrize(
@@ -291,10 +314,11 @@ def test_samples_are_laid_out(name):
         (b"a:   {b: 1}\r\n", b"a:\r\n  b: 1\r\n"),
         (b"a: |\r\n    x\r\n    y\r\nb:    1", b"a: |\r\n  x\r\n  y\r\nb: 1\r\n"),
         (b"a:   1\rb:   2", b"a: 1\nb: 2\n"),
+        (b"a:   1\r\nb:   2\nc:   3\r", b"a: 1\r\nb: 2\r\nc: 3\r\n"),
         (b"\xef\xbb\xbfa:   1", b"\xef\xbb\xbfa: 1\n"),
         (b"a: |\n   x", b"a: |-\n  x\n"),
     ],
-    ids=["windows", "text on windows", "old mac", "byte order mark", "no line break at the end"],
+    ids=["windows", "text on windows", "old mac", "mixed", "byte order mark", "no line break at the end"],
 )
 def test_line_breaks_and_a_byte_order_mark_stay(before, after):
     assert lay_out(before, "app.yaml") == after
