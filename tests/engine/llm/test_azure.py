@@ -38,7 +38,29 @@ def test_an_address_of_azure_is_told_by_its_host_or_the_path_of_a_deployment(bas
         ("https://res.openai.azure.com/openai/v1//", "https://res.openai.azure.com/openai/v1"),
         (
             "https://res.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-10-21",
-            "https://res.openai.azure.com/openai/v1?api-version=2024-10-21",
+            "https://res.openai.azure.com/openai/v1",
+        ),
+        (
+            "https://res.cognitiveservices.azure.com/openai/responses?api-version=2025-04-01-preview",
+            "https://res.cognitiveservices.azure.com/openai/v1",
+        ),
+        (
+            "https://res.openai.azure.com/openai/v1/chat/completions/?api-version=2024-10-21&a=b",
+            "https://res.openai.azure.com/openai/v1?a=b",
+        ),
+        ("https://res.openai.azure.com/openai/v1/responses?a=b", "https://res.openai.azure.com/openai/v1?a=b"),
+        (
+            "https://res.openai.azure.com/openai?a=b&api-version=2024-10-21",
+            "https://res.openai.azure.com/openai/v1?a=b",
+        ),
+        (
+            "https://res.services.ai.azure.com/models/chat/completions?api-version=2024-05-01-preview",
+            "https://res.services.ai.azure.com/models?api-version=2024-05-01-preview",
+        ),
+        ("https://res.services.ai.azure.com/api/projects/p-1", "https://res.services.ai.azure.com/openai/v1"),
+        (
+            "https://res.services.ai.azure.com/api/projects/p-1/openai/v1/responses",
+            "https://res.services.ai.azure.com/api/projects/p-1/openai/v1",
         ),
         ("https://gw.example/team/openai/deployments", "https://gw.example/team/openai/v1"),
         ("https://gw.example/team", "https://gw.example/team"),
@@ -69,7 +91,15 @@ def test_an_address_that_need_not_be_one_of_azure(base_url: str, root: str):
 
 @pytest.mark.parametrize(
     "path",
-    ["", "/", "/openai/v1", "/anthropic/v1", "/openai", "/anthropic/", "/models", "/openai/deployments/claude/chat"],
+    [
+        *("", "/", "/openai/v1", "/anthropic/v1", "/openai", "/anthropic/", "/models"),
+        *(
+            "/anthropic/v1/messages",
+            "/openai/responses?api-version=2025-04-01-preview",
+            "/openai/deployments/claude/chat",
+        ),
+        *("/models/chat/completions?api-version=2024-05-01-preview", "/api/projects/p", "/api/projects/p/openai/v1"),
+    ],
 )
 def test_the_root_of_the_anthropic_api(path: str):
     assert (
