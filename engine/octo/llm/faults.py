@@ -25,6 +25,9 @@ _PER_DAY: Final = re.compile(r'"quotaId"\s*:\s*"[^"]*PerDay')
 _RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 """What Google tells in the details of an error: a quota that only the next day renews, and when to try again."""
 
+_CALLED_OFF: Final = re.compile(r"\bcancell?ed\b", re.IGNORECASE)
+"""What an error says of an answer that somebody did not want any more."""
+
 _REQUEST_IDS: Final = ("request-id", "x-request-id", "x-amzn-requestid")
 
 _WORDS: Final = (
@@ -38,6 +41,11 @@ _WORDS: Final = (
     ("context_length", 400),
     ("overload", 503),
     ("timeout", 504),
+    ("billing", 402),
+    ("request_too_large", 413),
+    ("image_too_large", 400),
+    ("api_error", 500),
+    ("server_error", 500),
 )
 """The status that a word in the code or type of an error inside a stream stands for; the first one counts."""
 
@@ -80,10 +88,11 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
     words = " ".join(str(word) for name in ("code", "type") if isinstance(word := fields.get(name), str | int)).lower()
     status = _numeric(fields.get("code"))
     if status is None:
-        status = next((status for word, status in _WORDS if word in words), 500)
+        status = next((status for word, status in _WORDS if word in words), None)
     text = json.dumps(fields)
     if retryable is None:
-        retryable = _is_retryable(status) and not _is_used_up(f"{words} {text}")
+        again = not _CALLED_OFF.search(text) if status is None else _is_retryable(status)
+        retryable = again and not _is_used_up(f"{words} {text}")
     message = (
         _own_words({"error": error})
         or _short(words, 200)
@@ -91,7 +100,7 @@ def from_event(error: Json, *, retryable: bool | None = None) -> ProviderError:
     )
     return _error(
         status,
-        f"status {status} in the answer: {message}",
+        f"{'an error' if status is None else f'status {status}'} in the answer: {message}",
         retryable=retryable,
         retry_after=_retry_after({}, text),
         about=f"{words} {message}",
@@ -135,7 +144,7 @@ def sign(error: ProviderError, connector: str, instance: str, *, way: str) -> No
 
 
 def _error(
-    status: int,
+    status: int | None,
     text: str,
     *,
     retryable: bool,
@@ -147,7 +156,7 @@ def _error(
 ) -> ProviderError:
     kind: type[ProviderError]
     match status:
-        case _ if page and not _is_retryable(status):
+        case int() if page and not _is_retryable(status):
             kind = NotAnAnswer
         case 401 | 403:
             kind = AuthenticationFailed

@@ -184,18 +184,37 @@ def test_an_error_begins_with_whose_call_failed(instance: str, streamed: bool, e
         ({"type": "invalid_request_error", "message": "bad"}, 400, "status 400 in the answer: bad"),
         ({"type": "timeout_error", "message": "late"}, 504, "status 504 in the answer: late"),
         ({"type": "api_error", "message": "oops"}, 500, "status 500 in the answer: oops"),
+        ({"type": "billing_error", "message": "pay"}, 402, "status 402 in the answer: pay"),
+        ({"type": "request_too_large", "message": "big"}, 413, "status 413 in the answer: big"),
+        ({"code": "image_too_large", "message": "big"}, 400, "status 400 in the answer: big"),
         ({"code": 502, "message": "upstream"}, 502, "status 502 in the answer: upstream"),
         ({"code": "429", "message": "slow"}, 429, "status 429 in the answer: slow"),
         ({"code": "insufficient_quota", "message": "pay"}, 429, "status 429 in the answer: pay"),
-        ({"code": 7}, 500, "status 500 in the answer: 7"),
-        ("bare text", 500, "status 500 in the answer: bare text"),
-        (None, 500, "status 500 in the answer: the provider reported an error"),
-        ({"type": ["x"], "code": {"a": 1}}, 500, 'status 500 in the answer: `{"type":["x"],"code":{"a":1}}`'),
-        ({"code": "y" * 9000}, 500, f"status 500 in the answer: {'y' * 200}…"),
+        ({"code": 7}, None, "an error in the answer: 7"),
+        ("bare text", None, "an error in the answer: bare text"),
+        (None, None, "an error in the answer: the provider reported an error"),
+        ({"type": ["x"], "code": {"a": 1}}, None, 'an error in the answer: `{"type":["x"],"code":{"a":1}}`'),
+        ({"code": "y" * 9000}, None, f"an error in the answer: {'y' * 200}…"),
     ],
 )
-def test_an_error_inside_a_stream_stands_for_a_status(error: Json, status: int, text: str):
+def test_an_error_inside_a_stream_stands_for_a_status(error: Json, status: int | None, text: str):
     fault = faults.from_event(error)
 
     assert (fault.status, str(fault)) == (status, text)
-    assert fault.retryable is (status in {429, 500, 502, 503, 504} and "pay" not in text)
+    assert fault.retryable is (status in {None, 429, 500, 502, 503, 504} and "pay" not in text)
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable"),
+    [
+        ({"type": "billing_error"}, False),
+        ({"type": "request_too_large"}, False),
+        ({"code": "image_too_large"}, False),
+        ("the response is cancelled", False),
+        ({"code": "canceled", "message": "stopped"}, False),
+        ({"code": "server_error"}, True),
+        ("something new", True),
+    ],
+)
+def test_an_error_inside_a_stream_is_tried_again_when_another_try_may_end_otherwise(error: Json, retryable: bool):
+    assert faults.from_event(error).retryable is retryable

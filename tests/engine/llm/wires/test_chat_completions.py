@@ -920,7 +920,7 @@ def test_reading_may_end_at_the_last_mark_only():
         ({"error": {"message": "Oops", "type": "overloaded"}}, "status 503 in the answer: Oops", True),
         ({"error": {"message": "Oops", "code": "insufficient_quota"}}, "status 429 in the answer: Oops", False),
         ({"error": {"message": "Oops", "type": "invalid_request_error"}}, "status 400 in the answer: Oops", False),
-        ({"error": "Oops"}, "status 500 in the answer: Oops", True),
+        ({"error": "Oops"}, "an error in the answer: Oops", True),
         ({"object": "error", "message": "Oops", "code": 400}, "status 400 in the answer: Oops", False),
         (chunk("error"), "status 503 in the answer: the model gave up (`error`)", True),
         (

@@ -583,7 +583,7 @@ def test_a_stream_without_its_end_mark_is_no_answer(length: int):
     [
         ({"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}, "status 503 in the answer: overloaded", True),
         ({"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}, "status 400 in the answer: bad", False),
-        ({"message": "odd"}, "status 500 in the answer: odd", True),
+        ({"message": "odd"}, "an error in the answer: odd", True),
     ],
     ids=["overloaded", "invalid", "no code"],
 )

@@ -705,7 +705,7 @@ def test_a_response_that_is_not_finished_is_no_answer(status: str):
         (
             {"type": "response.failed", "response": {"error": None}},
             ProviderError,
-            "status 500 in the answer: the provider reported an error",
+            "an error in the answer: the provider reported an error",
             True,
         ),
         (
@@ -723,8 +723,8 @@ def test_a_response_that_is_not_finished_is_no_answer(status: str):
         (
             {"object": "response", "status": "cancelled", "output": []},
             ProviderError,
-            "status 500 in the answer: the response is cancelled",
-            True,
+            "an error in the answer: the response is cancelled",
+            False,
         ),
         ({"error": {"code": 401, "message": "who?"}}, AuthenticationFailed, "status 401 in the answer: who?", False),
     ],
