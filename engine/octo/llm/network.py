@@ -87,8 +87,9 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def side(error: BaseException) -> Literal["ours", "theirs", "between"]:
-    """On which side a request failed: it cannot be sent, what answers does not speak HTTP, or the connection.
+    """On which side a request failed.
 
+    It cannot be sent, or not to somebody who is not trusted; what answers does not speak HTTP; or the connection.
     Only the last may be another story on another try.
     """
     import httpx
@@ -100,6 +101,8 @@ def side(error: BaseException) -> Literal["ours", "theirs", "between"]:
             return "theirs"
         case httpx.RemoteProtocolError() if not _LOST.search(str(error)):
             return "theirs"
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
+        return "ours"
     return "between"
 
 

@@ -159,6 +159,7 @@ def test_what_to_do_about_it(error: Exception, text: str | None):
         (httpx.RemoteProtocolError("Server disconnected without sending a response."), "between"),
         (httpx.RemoteProtocolError("peer closed connection without sending complete message body"), "between"),
         (httpx.ConnectError("x"), "between"),
+        (caused_by(ssl.SSLCertVerificationError(1, "x")), "ours"),
         (httpx.ReadError("x"), "between"),
         (httpx.ConnectTimeout("x"), "between"),
     ],
