@@ -168,6 +168,11 @@ class Checked:
     error: str = ""
     hint: str | None = None
 
+    @property
+    def ok(self) -> bool:
+        """Whether the model answered, and with more than nothing."""
+        return self.answer is not None and bool(self.answer.text.strip())
+
 
 async def check(connectors: list[Configured]) -> list[Checked]:
     """Call the model of each connector once, all at the same time. Failures are told, not raised."""

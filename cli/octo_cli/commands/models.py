@@ -56,14 +56,14 @@ def command(context: typer.Context, config: OfConfig = None, json: AsJson = Fals
 def check(context: typer.Context, config: ConfigPath, json: AsJson = False, debug: Debug = False) -> int:
     """Call the model of each connector once and show what came back
 
-    Each is asked for one word, without those that stand in for it. Exit status 1 means that one did not answer.
+    Each is asked for one word, without those that stand in for it. Exit status 1 means that one gave no answer.
     """
     from octo import models
 
     session: Session = context.obj
     session.debug = debug
     checked = signals.run(session, models.check(_configured(session, config)))
-    ok = all(one.answer is not None for one in checked)
+    ok = all(one.ok for one in checked)
     if json or not session.for_people(session.out):
         output.document(session, {"ok": ok, "connectors": [_outcome(one) for one in checked]}, json=json)
     elif checked:
@@ -117,7 +117,7 @@ def _outcome(checked: Checked) -> dict[str, Json]:
     return {
         "name": checked.connector.name,
         "type": checked.connector.type,
-        "ok": answer is not None,
+        "ok": checked.ok,
         "model": (answer.model if answer else checked.connector.model) or None,
         "text": answer.text if answer else None,
         "stopReason": answer.stop_reason if answer else None,
@@ -162,7 +162,8 @@ def _lines(checked: Checked) -> list[str]:
     answer = checked.answer
     if answer is None:
         return [f"{name}: failed: {checked.error}", *([f"  hint: {checked.hint}"] if checked.hint else [])]
-    said = f"`{short(answer.text)}`" if answer.text.strip() else f"no text ({answer.stop_reason})"
+    why = answer.stop_detail or answer.stop_reason
+    said = f"`{short(answer.text)}`" if checked.ok else f"no text ({why})"
     usage = answer.usage
     tokens = f"{number(usage.prompt_tokens)} → {number(usage.output_tokens)} tokens" if usage else "tokens unknown"
     price = "cost unknown" if checked.cost is None else money(checked.cost)

@@ -108,6 +108,16 @@ def test_a_check_of_one_that_fails_is_a_failure_and_nobody_stands_in(octo: Any, 
     assert second.endswith(", 5 → 1 tokens, $0.001")
 
 
+def test_an_empty_answer_is_a_failure(octo: Any, config: Path) -> None:
+    with AnthropicServer([reply(" ", stop_reason="refusal")] * 2) as server:
+        config.write_text(CONFIG.replace("ADDRESS", server.url), encoding="utf-8")
+        shown = octo("models", "check", "--config", str(config), environ=KEY, terminal="out")
+        told = json.loads(octo("models", "check", "--config", str(config), environ=KEY).stdout)
+
+    assert (shown.status, told["ok"], [one["ok"] for one in told["connectors"]]) == (1, False, [False, True])
+    assert "answered no text (refusal) in " in shown.stdout
+
+
 def test_a_config_without_models_says_so(octo: Any, tmp_path: Path) -> None:
     (tmp_path / "app.yaml").write_text("flows: []", encoding="utf-8")
 
