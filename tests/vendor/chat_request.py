@@ -25,6 +25,8 @@ class Dialect:
     echoes: str = ""
     """The key of an assistant's message that brings reasoning back."""
     text_only: bool = False
+    images_only: bool = False
+    """Whether text and images are all that is read."""
     nine_letter_ids: bool = False
     user_after_answer: bool = False
     schemas: Literal["always", "alone", "never"] = "always"
@@ -50,8 +52,10 @@ DIALECTS = {
     # a-z, A-Z, 0-9, with a length of 9." and "Unexpected role 'user' after role 'tool'".
     "mistral": Dialect(lacks=frozenset({"max_completion_tokens"}), nine_letter_ids=True, user_after_answer=True),
     # Groq, "Structured Outputs": "Streaming and tool use are not currently supported with Structured Outputs".
-    "groq": Dialect(schemas="alone"),
-    "together": Dialect(),
+    # "Images and Vision": text and images are the content that there is.
+    "groq": Dialect(schemas="alone", images_only=True),
+    # Together AI, "Vision": the same.
+    "together": Dialect(images_only=True),
 }
 
 

@@ -52,6 +52,8 @@ def refusals(request: ChatRequest, dialect: Dialect, issued: Issued) -> Iterator
         yield from rule(request)
     if dialect.text_only:
         yield from content_is_text(request)
+    if dialect.images_only:
+        yield from content_is_text_and_images(request)
     if dialect.nine_letter_ids:
         yield from ids_have_nine_letters(request)
     if dialect.user_after_answer:
@@ -339,8 +341,16 @@ def images_are_what_they_claim(request: ChatRequest) -> Iterator[str]:
                 )
 
 
+def content_is_text_and_images(request: ChatRequest) -> Iterator[str]:
+    """Groq, Together AI: content is of the types `text` and `image_url`."""
+    for part in _parts(request):
+        if not isinstance(part, Text | Image):
+            yield f"unknown type of content `{part.type}`, expected `text` or `image_url`"
+
+
 def documents_are_pdf(request: ChatRequest) -> Iterator[str]:
-    """PDF files. Error texts: `Missing required parameter: 'file.filename'.`, `Invalid file data. Expected a base64-
+    """PDF files. Error texts: `Missing required parameter: 'file.filename'.`, `Expected context stuffing file type to
+    be a supported format: .pdf but got .txt.`, `Invalid file data. Expected a base64-
     encoded data URL with an application/pdf MIME type.`
     """
     for part in _parts(request):
@@ -348,6 +358,8 @@ def documents_are_pdf(request: ChatRequest) -> Iterator[str]:
             case File(file=file) if file.file_id is None:
                 if not file.filename:
                     yield "Missing required parameter: 'file.filename'."
+                elif not file.filename.lower().endswith(".pdf"):
+                    yield "Expected context stuffing file type to be a supported format: .pdf"
                 url = file.file_data or ""
             case DocumentUrl(document_url=url):
                 pass

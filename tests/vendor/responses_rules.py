@@ -309,6 +309,8 @@ def files_are_what_they_claim(request: ResponsesRequest) -> Iterator[str]:
                 case InputFile(file_data=str(url)):
                     if not part.filename:
                         yield f"Missing required parameter: '{where}.filename'."
+                    elif not part.filename.lower().endswith(".pdf"):
+                        yield "Expected context stuffing file type to be a supported format: .pdf"
                     if of_data_url(url) != ("application/pdf", "application/pdf"):
                         yield f"Invalid '{where}.file_data'. Expected a data URL with an application/pdf MIME type."
 

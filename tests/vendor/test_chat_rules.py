@@ -295,6 +295,10 @@ BAD = {
     "broken base64": (asking([image("###")]), "Invalid base64 image_url."),
     "base64 of URLs": (asking([image("_-_-")]), "Invalid base64 image_url."),
     "no image data": (asking([image("")]), "Invalid base64 image_url."),
+    "a document of another name": (
+        asking([document(filename="a.txt")]),
+        "Expected context stuffing file type to be a supported format: .pdf",
+    ),
     "a document without a name": (asking([document(filename=None)]), "Missing required parameter: 'file.filename'."),
     "a document that is none": (asking([document(PNG)]), NO_PDF),
     "audio that is none": (
@@ -351,6 +355,16 @@ OF_ONE = {
         "groq",
         asking(response_format=strict(CLOSED), tools=[tool()]),
         "json mode cannot be combined with tool/function calling",
+    ),
+    "a document at Groq": (
+        "groq",
+        asking([text(), document()]),
+        "unknown type of content `file`, expected `text` or `image_url`",
+    ),
+    "a document at Together AI": (
+        "together",
+        asking([text(), document()]),
+        "unknown type of content `file`, expected `text` or `image_url`",
     ),
     "a schema of a stream at Groq": (
         "groq",

@@ -224,6 +224,10 @@ BAD = {
         talk(says(document(filename=None))),
         "Missing required parameter: 'input[0].content[0]",
     ),
+    "document of another name": (
+        talk(says(document(filename="a.txt"))),
+        "Expected context stuffing file type to be a supported format: .pdf",
+    ),
     "document that is an image": (talk(says(document(PNG))), "Expected a data URL with an application/pdf MIME type."),
 }
 

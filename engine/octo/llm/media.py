@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
@@ -78,6 +79,12 @@ def _is_svg(data: bytes) -> bool:
 def plain_type(mime_type: str) -> str:
     """A MIME type in lower case and without parameters."""
     return mime_type.partition(";")[0].strip().lower()
+
+
+def pdf_name(name: str) -> str:
+    """The name of a PDF file with its extension, by which vendors tell what a file is."""
+    stem = re.sub(r"\.[a-z0-9]{1,5}$", "", name.strip(), flags=re.IGNORECASE)
+    return name.strip() if name.strip().lower().endswith(".pdf") else f"{stem or 'document'}.pdf"
 
 
 def with_true_types(messages: Iterable[ChatMessage], accepted: frozenset[str] | None) -> tuple[ChatMessage, ...]:

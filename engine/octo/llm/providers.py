@@ -206,7 +206,7 @@ PROVIDERS: Final = {
             wire=ChatCompletions("groq", unstreamed_schemas=True),
             base_url="https://api.groq.com/openai/v1",
             schemas="alone",
-            media_types=chat_completions.MEDIA_TYPES,
+            media_types=chat_completions.IMAGE_TYPES,
         ),
         Provider(
             id="openrouter",
@@ -222,7 +222,7 @@ PROVIDERS: Final = {
             connector="llm-together",
             wire=ChatCompletions("togetherai"),
             base_url="https://api.together.xyz/v1",
-            media_types=chat_completions.MEDIA_TYPES,
+            media_types=chat_completions.IMAGE_TYPES,
             embedder=_OPENAI_EMBEDDER,
         ),
         Provider(

@@ -115,3 +115,19 @@ def test_a_model_may_take_every_type():
     message = user("", File("application/x-anything", b"??"))
 
     assert media.with_true_types([message], None) == (message,)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("offer.pdf", "offer.pdf"),
+        (" Offer.PDF ", "Offer.PDF"),
+        ("offer.txt", "offer.pdf"),
+        ("offer", "offer.pdf"),
+        ("offer of 1. May", "offer of 1. May.pdf"),
+        (".txt", "document.pdf"),
+        (" ", "document.pdf"),
+    ],
+)
+def test_a_pdf_file_is_named_as_one(name: str, expected: str):
+    assert media.pdf_name(name) == expected

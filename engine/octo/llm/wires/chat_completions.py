@@ -203,7 +203,7 @@ class ChatCompletions:
             return {"type": "image_url", "image_url": {"url": url}}
         if self.bare_media:
             return {"type": "document_url", "document_url": url}
-        return {"type": "file", "file": {"filename": part.name.strip() or "document.pdf", "file_data": url}}
+        return {"type": "file", "file": {"filename": media.pdf_name(part.name), "file_data": url}}
 
     def _assistant(self, turn: ChatMessage, *, is_open: bool) -> dict[str, Json]:
         """A turn of the model; files that it made are not sent."""

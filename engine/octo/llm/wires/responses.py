@@ -145,7 +145,7 @@ def _file(file: File) -> dict[str, Json]:
     url = f"data:{file.mime_type};base64,{b64encode(file.data).decode('ascii')}"
     if file.mime_type != "application/pdf":
         return {"type": "input_image", "image_url": url, "detail": "auto"}
-    return {"type": "input_file", "filename": file.name.strip() or "document.pdf", "file_data": url}
+    return {"type": "input_file", "filename": media.pdf_name(file.name), "file_data": url}
 
 
 def _answer(number: int, text: str, replay: dict[str, Json]) -> dict[str, Json]:
