@@ -297,7 +297,8 @@ class Decoder:
             case "reasoning":
                 text = clean_text(item.text)
                 # What is neither encrypted nor readable is kept by the vendor, which does not know it any more.
-                is_echoed = item.whole.get("id") and (item.whole.get("encrypted_content") or item.whole.get("content"))
+                kept = item.whole.get("encrypted_content") or item.whole.get("content")
+                is_echoed = _text(item.whole.get("id")) and kept
                 if text or is_echoed:
                     yield Reasoning(text, {**self._mark, "item": _echo(item.whole)} if is_echoed else None)
             case "image_generation_call":
