@@ -119,7 +119,7 @@ class ConnectorError(OctoError):
 class ProviderError(OctoError):
     """An LLM API refused, failed, or answered something that is no answer.
 
-    `status` is the HTTP status, or the one that an error inside a stream stands for; None when no answer came.
+    `status` is the HTTP status, or the one that an error inside a stream stands for; None when nobody tells one.
     `retry_after` is in seconds. `body` is the answer as it came, to be looked into and never shown.
     """
 
@@ -197,6 +197,11 @@ def _near(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
     names = {candidate.lower(): candidate for candidate in known}
     matches = get_close_matches(name.lower(), names, n=1, cutoff=cutoff)
     return names[matches[0]] if matches else None
+
+
+def shortened(name: str, length: int = 80) -> str:
+    """A name as error texts show it: of a very long one the beginning."""
+    return name if len(name) <= length else f"{name[:length]}…"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
