@@ -57,7 +57,8 @@ class Asked:
         """The same, with the form of the answer asked for as the arguments of a tool."""
         request = self.request
         taken = {tool.name for tool in request.tools}
-        name = next(name for name in (_OUTPUT, *(f"{_OUTPUT}_{n}" for n in count(2))) if name not in taken)
+        names = (f"{_OUTPUT}_{number}" if number > 1 else _OUTPUT for number in count(1))
+        name = next(name for name in names if name not in taken)
         tool = ToolDefinition(name, "Give the final answer.", request.output_schema)
         choice: ToolChoice = "any" if request.tools and request.tool_choice != "none" else NamedTool(name)
         tools = (tool,) if isinstance(choice, NamedTool) else (*request.tools, tool)
@@ -399,7 +400,7 @@ class Chunks:
             if number not in self._written:
                 yield self._arguments(number, call.arguments)
             if extra:
-                yield self._chunk({"tool_calls": [{"index": number, **extra}]})
+                yield self._chunk({"tool_calls": [{"index": number, "function": {"arguments": ""}, **extra}]})
         yield self._chunk({}, _finish(response, calls))
         if self._include_usage:
             yield _envelope(self._head, "chat.completion.chunk", []) | {"usage": usage(response.usage or Usage())}
