@@ -74,6 +74,9 @@ class ProxyProgram:
                     except OctoError as error:
                         diagnostics.show(self._session, error, KEPT)
                         continue
+                    except Exception as error:  # a fault of ours; the next change may go around it
+                        diagnostics.crash(self._session, error)
+                        continue
                     doors.gateway, before = gateway, doors.gateway
                     self._retire(before, generation)
                     generation = following
