@@ -182,7 +182,8 @@ async def test_the_page_shows_connectors_and_what_to_paste():
 
 class Lists(Server):
     def answer(self, request: Request) -> Answer:
-        return Answer(200, (("content-type", "application/json"),), (b'{"data": [{"id": "a"}]}',))
+        status = 404 if request.path.startswith("/away") else 200
+        return Answer(status, (("content-type", "application/json"),), (b'{"data": [{"id": "a"}]}',))
 
 
 async def test_models_are_listed_under_both_names_and_a_list_that_fails_is_named():
@@ -195,7 +196,7 @@ async def test_models_are_listed_under_both_names_and_a_list_that_fails_is_named
     settings: {{ baseURL: '{lists.url}/v1' }}
   - name: away
     type: llm-custom
-    settings: {{ baseURL: 'http://127.0.0.1:1/v1' }}
+    settings: {{ baseURL: '{lists.url}/away/v1' }}
 """
         )
         async with proxy(yaml) as served:
