@@ -31,6 +31,7 @@ LAYERS = [
         "starter",
         "metrics",
         "pool",
+        "proxy",
     ],
     ["config"],
     ["block", "chat_connector", "connector", "fields", "message", "observe", "registry", "schedule", "services"],

@@ -156,6 +156,8 @@ class ThinkingConfig(Shape):
 class GenerationConfig(Shape):
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    stop_sequences: list[str] = []
     thinking_config: ThinkingConfig | None = None
     response_modalities: list[Literal["TEXT", "IMAGE", "AUDIO"]] = []
     response_mime_type: Literal["text/plain", "application/json", "text/x.enum"] = "text/plain"

@@ -130,6 +130,13 @@ class ChatRequest:
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    """Texts at which the answer ends."""
+    parallel_calls: bool = True
+    """Whether the model may ask for several tools at once, where the provider lets one choose."""
+    user: str = ""
+    """The end user whom the caller names; one that the connector names counts before it."""
     reasoning_effort: str | None = None
     output_schema: Json = None
     """The JSON Schema of the answer; a wire that cannot ask for one leaves it out."""
@@ -279,6 +286,8 @@ class Retry:
 
     attempt: int
     reason: str
+    error: Exception | None = field(default=None, compare=False, repr=False)
+    """What broke it off."""
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolStart | ToolInput | ToolReady | CustomDelta | Retry

@@ -228,6 +228,11 @@ def join_url(base: str, path: str) -> str:
     return f"{address.rstrip('/')}/{path}{mark}{query}"
 
 
+def with_query(url: str, query: str) -> str:
+    """A URL with more of a query."""
+    return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
 def shown_url(url: str) -> str:
     """A URL as it may be shown: without user, password and query."""
     address = url.partition("?")[0].partition("#")[0]

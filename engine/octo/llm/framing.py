@@ -13,6 +13,7 @@ DONE: Final = "[DONE]"
 """The data of an event that is no JSON: some vendors end their streams with it."""
 
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_BLANK_LINE: Final = re.compile(rb"(?:\r\n|\r|\n)(?:\r\n|\r(?!\n)|\n)")
 _FIELD: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry|:)")
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -99,6 +100,29 @@ class EventFraming:
         self._size += size
         if self._size > self._limit:
             raise TooLong(f"an event of the answer is longer than {self._limit // 2**20} MiB")
+
+
+class WholeEvents:
+    """Holds back the bytes of a stream until the event that they belong to is whole; no byte is changed."""
+
+    def __init__(self, limit: int = EVENT_LIMIT) -> None:
+        self._limit = limit
+        self._held = bytearray()
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next bytes; gives those of the events that are whole. Raises TooLong."""
+        start = max(len(self._held) - 3, 0)
+        self._held += chunk
+        end = start + max((match.end() for match in _BLANK_LINE.finditer(self._held[start:])), default=-start)
+        whole = bytes(self._held[:end])
+        del self._held[:end]
+        if len(self._held) > self._limit:
+            raise TooLong(f"an event of the answer is longer than {self._limit // 2**20} MiB")
+        return whole
+
+    def finish(self) -> bytes:
+        """What is left at the end of the stream."""
+        return bytes(self._held)
 
 
 def _is_json(data: str) -> bool:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -18,6 +19,8 @@ from octo.llm.hints import hint
 from octo.llm.providers import Provider, provider_of
 
 if TYPE_CHECKING:
+    import httpx
+
     from octo.llm.credentials import Credentials, Tokens
     from octo.llm.embedding import Embedded, EmbedRequest
     from octo.llm.transport import Transport
@@ -94,6 +97,11 @@ class HttpModel:
     def media_types(self) -> frozenset[str] | None:
         return self._provider(self._endpoint.model).media_types
 
+    @property
+    def model(self) -> str:
+        """The model of a request that names none."""
+        return self._endpoint.model
+
     def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
         name = model or self._endpoint.model
         by_tool = self._provider(name).answers_by_tool(with_tools=with_tools)
@@ -147,10 +155,17 @@ class HttpModel:
 
     async def _credentials(self, provider: Provider) -> Credentials:
         """The credentials as the API of a provider takes them, with a token where there is no key."""
-        credentials = provider.reached_by(self._endpoint.credentials)
+        return provider.reached_by(await self.credentials())
+
+    async def credentials(self) -> Credentials:
+        """The credentials of the connector, with a token where there is no key."""
         if self._tokens is None:
-            return credentials
-        return replace(credentials, access_token=await self._tokens.current())
+            return self._endpoint.credentials
+        return replace(self._endpoint.credentials, access_token=await self._tokens.current())
+
+    def forward(self, call: HttpCall) -> AbstractAsyncContextManager[httpx.Response]:
+        """The answer to a call that somebody else made up, as it comes. Raises ProviderError."""
+        return self._transport.forward(call)
 
     async def _answered(
         self,

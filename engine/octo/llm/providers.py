@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from octo.llm import azure
 from octo.llm.chat import ChatRequest
-from octo.llm.credentials import Credentials
+from octo.llm.credentials import Credentials, join_url, with_query
 from octo.llm.wire import Wire
 from octo.llm.wires import anthropic, bedrock, chat_completions, gemini, imagen, responses
 from octo.llm.wires.chat_completions import ChatCompletions
 from octo.llm.wires.embeddings import Embedder, GeminiEmbedder, OpenAiEmbedder
 from octo.llm.wires.responses import Responses
+
+
+def _list_of_openai(base_url: str) -> tuple[str, ...]:
+    return (join_url(base_url, "models"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,12 @@ class Provider:
     """How vectors of texts are asked for, where they can be."""
     schemas: Literal["always", "alone", "never"] = "always"
     """When the schema of an answer is taken: `alone` is without tools. Else it is that of a tool."""
+    forwards: frozenset[str] = frozenset({"chat/completions"})
+    """The paths of APIs that clients may call through the proxy and that this one has, too."""
+    fim: Callable[[str], str] | None = None
+    """From the base URL to the address that fills in code, where the provider has one."""
+    lists: Callable[[str], tuple[str, ...]] = _list_of_openai
+    """From the base URL to the addresses of lists of models."""
     claude: str = ""
     """The row of models whose name begins with `claude`, where they have an API of their own."""
 
@@ -83,6 +94,17 @@ class Provider:
         return self.falls_back or (credentials.route == "auto" and elsewhere)
 
 
+def _beta_of_deepseek(base_url: str) -> str:
+    """Where DeepSeek fills in code: beside its `/v1`, or below its public root."""
+    address, mark, query = base_url.partition("?")
+    address = re.sub(r"(?<=//api\.deepseek\.com)$|/v1$", "/beta", address.rstrip("/"))
+    return join_url(address + mark + query, "completions")
+
+
+_MESSAGES: Final = frozenset({"messages"})
+_OPENAI: Final = frozenset({"chat/completions", "responses"})
+
+
 def provider_of(id: str, model: str) -> Provider:
     """The row of a connector's provider for a model."""
     found = PROVIDERS[id]
@@ -109,6 +131,8 @@ PROVIDERS: Final = {
             base_url_variable="ANTHROPIC_BASE_URL",
             key_header="x-api-key",
             media_types=anthropic.MEDIA_TYPES,
+            forwards=_MESSAGES,
+            lists=lambda base_url: (with_query(anthropic.url(base_url, "models"), "limit=1000"),),
         ),
         Provider(
             id="googleai",
@@ -118,6 +142,8 @@ PROVIDERS: Final = {
             base_url_variable="GOOGLE_GEMINI_BASE_URL",
             key_header="x-goog-api-key",
             media_types=gemini.MEDIA_TYPES,
+            forwards=frozenset(),
+            lists=lambda base_url: (with_query(join_url(base_url, "models"), "pageSize=1000"),),
             draws=True,
             imagen=imagen,
             embedder=GeminiEmbedder(),
@@ -131,6 +157,7 @@ PROVIDERS: Final = {
             base_url_variable="OPENAI_BASE_URL",
             root=azure.openai_root_if_azure,
             media_types=responses.MEDIA_TYPES,
+            forwards=_OPENAI,
             draws=True,
             embedder=_OPENAI_EMBEDDER,
         ),
@@ -144,6 +171,7 @@ PROVIDERS: Final = {
             root=azure.openai_root,
             key_header="api-key",
             media_types=responses.MEDIA_TYPES,
+            forwards=_OPENAI,
             draws=True,
             embedder=_OPENAI_EMBEDDER,
         ),
@@ -155,6 +183,7 @@ PROVIDERS: Final = {
             root=azure.openai_root,
             key_header="api-key",
             media_types=responses.MEDIA_TYPES,
+            forwards=_OPENAI,
             claude="azure_foundry_claude",
             embedder=_OPENAI_EMBEDDER,
         ),
@@ -166,6 +195,7 @@ PROVIDERS: Final = {
             root=azure.claude_root,
             key_header="x-api-key",
             media_types=anthropic.MEDIA_TYPES,
+            forwards=_MESSAGES,
         ),
         Provider(
             id="aws_bedrock",
@@ -176,6 +206,8 @@ PROVIDERS: Final = {
             media_types=bedrock.MEDIA_TYPES,
             schemas="never",
             extra=("botocore", "bedrock"),
+            forwards=frozenset(),
+            lists=bedrock.lists,
         ),
         Provider(
             id="mistral",
@@ -189,6 +221,7 @@ PROVIDERS: Final = {
                 user_after_answer=True,
             ),
             base_url="https://api.mistral.ai/v1",
+            fim=lambda base_url: join_url(base_url, "fim/completions"),
             media_types=chat_completions.MEDIA_TYPES,
             embedder=_OPENAI_EMBEDDER,
         ),
@@ -198,6 +231,7 @@ PROVIDERS: Final = {
             wire=ChatCompletions("deepseek", max_tokens="max_tokens", switches_thinking=True, echo="reasoning_content"),
             base_url="https://api.deepseek.com/v1",
             schemas="never",
+            fim=_beta_of_deepseek,
             media_types=frozenset(),
         ),
         Provider(

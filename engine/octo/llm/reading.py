@@ -49,7 +49,7 @@ async def read(
     content_type = response.headers.get("content-type", "").lower()
     async with aclosing(response.aiter_bytes()) as chunks:  # type: ignore[type-var]  # it is a generator
         if not response.is_success:
-            raise faults.from_answer(response.status_code, response.headers, await _start_of(chunks))
+            raise faults.from_answer(response.status_code, response.headers, await start_of(chunks))
         if "event-stream" in content_type:
             await _read_events(chunks, EventFraming(), response, decoder, on_delta, note)
         elif stream and not re.search("json|html", content_type):
@@ -211,7 +211,7 @@ async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
     return bytes(body)
 
 
-async def _start_of(chunks: AsyncIterator[bytes]) -> bytes:
+async def start_of(chunks: AsyncIterator[bytes]) -> bytes:
     """As much of the body of an error as is worth waiting for."""
     body = bytearray()
     with suppress(TimeoutError):

@@ -6,17 +6,18 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from octo.errors import NotAnAnswer, OutOfTime, ProviderError, Truncated, Unreachable
-from octo.llm import network
+from octo.llm import faults, network
 from octo.llm.chat import OnDelta, Retry
 from octo.llm.credentials import shown_url
 from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
-from octo.llm.reading import read, tell
+from octo.llm.reading import read, start_of, tell
 from octo.llm.wire import BROKE_OFF, Decoder, HttpCall
 
 if TYPE_CHECKING:
@@ -35,9 +36,19 @@ FOLLOW_REDIRECTS: Final = "OCTO_AI_FOLLOW_REDIRECTS"
 _MOST_REDIRECTS: Final = 5
 _FOR_ANYBODY: Final = frozenset({"host", "accept", "accept-encoding", "content-length", "content-type", "user-agent"})
 
+_OF_THE_BYTES: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
 _log = logging.getLogger("octo.llm")
 
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A try that failed, with the answer that says so if there is one."""
+
+    error: ProviderError
+    response: httpx.Response | None = None
 
 
 class Transport:
@@ -126,9 +137,78 @@ class Transport:
                     raise
                 failed.append(error)
                 self._warn(f"a model call is tried again in {wait:.1f} s: {error.message}")
-                await tell(on_delta, Retry(attempt, error.message))
+                await tell(on_delta, Retry(attempt, error.message, error))
             await self._sleep(wait)
         raise AssertionError("counting ends")
+
+    # ------------------------------------------------------------ answers as they come
+
+    @asynccontextmanager
+    async def forward(self, call: HttpCall) -> AsyncIterator[httpx.Response]:
+        """The answer to a call as it comes, of any status but those of redirects.
+
+        A call is made again as long as that may help; an answer that began is not. What breaks while the answer is
+        read is a ProviderError, too.
+        """
+        load_httpx()
+        import httpx
+
+        limit = asyncio.timeout(self._seconds)
+        status: int | None = None
+        try:
+            async with limit, AsyncExitStack() as opened:
+                response = await self._opened(call, opened)
+                status = response.status_code
+                yield response
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise OutOfTime(f"{_target(call)}: no answer within {self._seconds:g} s") from None
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            raise self._broken(call, error, status) from error
+        except TooLong as error:
+            raise ProviderError(f"{_target(call)}: status {status}, but {error}", status=status) from error
+
+    async def _opened(self, call: HttpCall, opened: AsyncExitStack) -> httpx.Response:
+        for attempt in count(1):
+            answer = await self._begun(call, opened)
+            if not isinstance(answer, Failed):
+                return answer
+            error = answer.error
+            error.message = self._mask(error.message)
+            error.args = (error.message,)
+            wait = self._wait(error, attempt)
+            if not error.retryable or wait > LONGEST_WAIT or attempt > MAX_RETRIES:
+                if answer.response is None:
+                    raise error
+                return answer.response
+            self._warn(f"a call is tried again in {wait:.1f} s: {error.message}")
+            await self._sleep(wait)
+        raise AssertionError("counting ends")
+
+    async def _begun(self, call: HttpCall, opened: AsyncExitStack) -> httpx.Response | Failed:
+        """The answer to one try, left open. Of one that failed, what there is of an answer is read and closed."""
+        import httpx
+
+        if self._sign is not None:
+            call = await self._sign(call)
+        async with AsyncExitStack() as trying:
+            try:
+                response = await trying.enter_async_context(self._response(call))
+                if response.is_success:
+                    opened.push_async_exit(trying.pop_all())
+                    return response
+                async with aclosing(response.aiter_bytes()) as chunks:  # type: ignore[type-var]  # it is a generator
+                    body = await start_of(chunks)
+            except (httpx.RequestError, httpx.InvalidURL) as error:
+                return Failed(self._broken(call, error, None))
+        failure = faults.from_answer(response.status_code, response.headers, body)
+        if response.is_redirect:
+            failure.message = f"{_target(call)}: {failure.message}"
+            return Failed(failure)
+        kept = [(name, value) for name, value in response.headers.items() if name not in _OF_THE_BYTES]
+        shown = self._mask(body.decode(errors="replace"))
+        return Failed(failure, httpx.Response(response.status_code, headers=kept, content=shown.encode()))
 
     def _wait(self, error: ProviderError, attempt: int) -> float:
         """The seconds before the next try: as the provider says, else doubling, and a little at random."""

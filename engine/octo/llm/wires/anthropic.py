@@ -7,8 +7,9 @@ import logging
 import math
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
@@ -45,8 +46,8 @@ NAME: Final = "anthropic"
 
 MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"})
 
-_VERSION: Final = "2023-06-01"
-_VERTEX_VERSION: Final = "vertex-2023-10-16"
+VERSION: Final = "2023-06-01"
+VERTEX_VERSION: Final = "vertex-2023-10-16"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
 _MAX_TOKENS: Final = 4096
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
@@ -69,7 +70,7 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     may_begin = not _open_turn_began_without_thinking(messages)
     reasoning = thinking.settings(request, endpoint, max_tokens, may_begin=may_begin)
     on_vertex = endpoint.credentials.platform == "vertex"
-    body: dict[str, Json] = {"anthropic_version": _VERTEX_VERSION} if on_vertex else {"model": model}
+    body: dict[str, Json] = {"anthropic_version": VERTEX_VERSION} if on_vertex else {"model": model}
     body["max_tokens"] = max_tokens
     if system:
         body["system"] = system
@@ -78,16 +79,18 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body |= _tool_choice(thinking.unforced(request, reasoning))
     body["messages"] = messages
     body |= reasoning
-    takes_one = "temperature" not in endpoint.refused and not thinking.is_on(reasoning) and takes_temperature(model)
-    if request.temperature is not None and takes_one:
-        body["temperature"] = request.temperature
-    if endpoint.credentials.user:
-        body["metadata"] = {"user_id": endpoint.credentials.user}
+    if "temperature" not in endpoint.refused and not thinking.is_on(reasoning) and takes_temperature(model):
+        sampling = {"temperature": request.temperature, "top_p": request.top_p}
+        body |= {name: value for name, value in sampling.items() if value is not None}
+    if request.stop:
+        body["stop_sequences"] = list(request.stop)
+    if user := endpoint.credentials.user or request.user:
+        body["metadata"] = {"user_id": user}
     if stream:
         body["stream"] = True
     base_url = endpoint.credentials.base_url
     address = vertex_url(base_url, model, stream=stream) if on_vertex else url(base_url)
-    return HttpCall(address, _headers(endpoint.credentials), to_bytes(body), stream)
+    return HttpCall(address, headers(endpoint.credentials), to_bytes(body), stream)
 
 
 def vertex_url(base_url: str, model: str, *, stream: bool) -> str:
@@ -95,15 +98,16 @@ def vertex_url(base_url: str, model: str, *, stream: bool) -> str:
     return join_url(base_url, f"{quote(model, safe='@')}:{'streamRawPredict' if stream else 'rawPredict'}")
 
 
-def url(base_url: str) -> str:
-    """The address of the Messages API; the base may end in `/v1` or not."""
-    return join_url(re.sub(r"/+v1/*(?=\?|$)", "", base_url, count=1), "v1/messages")
+def url(base_url: str, path: str = "messages") -> str:
+    """The address of a path of the API; the base may end in `/v1` or not."""
+    return join_url(re.sub(r"/+v1/*(?=\?|$)", "", base_url, count=1), f"v1/{path}")
 
 
-def _headers(credentials: Credentials) -> Headers:
+def headers(credentials: Credentials, given: Mapping[str, str] = MappingProxyType({})) -> Headers:
+    """The headers of a call. Those that are given have been asked for, such as the version of the API."""
     if credentials.platform == "vertex":
-        return credentials.headers({})
-    headers = dict(credentials.headers({"anthropic-version": _VERSION}))
+        return credentials.headers({name: value for name, value in given.items() if name != "anthropic-version"})
+    headers = dict(credentials.headers({"anthropic-version": VERSION, **given}))
     if credentials.enable_1m_context:
         name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
         named = [word.strip() for word in headers.get(name, "").split(",") if word.strip()]
@@ -150,13 +154,16 @@ def _tool(name: str, description: str, schema: Json) -> dict[str, Json]:
 
 def _tool_choice(request: ChatRequest) -> dict[str, Json]:
     choice = request.tool_choice if request.tools else "none"
+    one = {} if request.parallel_calls else {"disable_parallel_tool_use": True}
     match choice:
         case "auto":
-            return {}
-        case "any" | "none":
-            return {"tool_choice": {"type": choice}}
+            return {"tool_choice": {"type": "auto", **one}} if one else {}
+        case "any":
+            return {"tool_choice": {"type": "any", **one}}
+        case "none":
+            return {"tool_choice": {"type": "none"}}
         case NamedTool(name):
-            return {"tool_choice": {"type": "tool", "name": name}}
+            return {"tool_choice": {"type": "tool", "name": name, **one}}
 
 
 def _mark_for_caching(

@@ -83,9 +83,11 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     max_tokens = max(request.max_tokens or endpoint.max_tokens or 0, 0) or None
     more = _more_fields(request, endpoint, model, max_tokens, messages)
     inference: dict[str, Json] = {} if max_tokens is None else {"maxTokens": max_tokens}
-    takes_one = "temperature" not in endpoint.refused and not thinking.is_on(more) and takes_temperature(model)
-    if request.temperature is not None and takes_one:
-        inference["temperature"] = request.temperature
+    if "temperature" not in endpoint.refused and not thinking.is_on(more) and takes_temperature(model):
+        sampling = {"temperature": request.temperature, "topP": request.top_p}
+        inference |= {name: value for name, value in sampling.items() if value is not None}
+    if request.stop:
+        inference["stopSequences"] = list(request.stop)
     if endpoint.caches(request):
         _mark_for_caching(cache_places(model), system, tools, messages)
     body: dict[str, Json] = {}
@@ -102,6 +104,12 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body["requestMetadata"] = {"user": user}
     headers = endpoint.credentials.headers({})
     return HttpCall(_url(endpoint, model, stream), headers, to_bytes(body), stream, framing=Frames)
+
+
+def lists(base_url: str) -> tuple[str, ...]:
+    """The addresses of the lists of models and of profiles, which another host of the region has."""
+    address = base_url.replace("//bedrock-runtime.", "//bedrock.", 1)
+    return join_url(address, "foundation-models"), join_url(address, "inference-profiles")
 
 
 def _url(endpoint: Endpoint, model: str, stream: bool) -> str:

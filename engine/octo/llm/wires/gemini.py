@@ -32,7 +32,7 @@ from octo.llm.chat import (
     ToolStart,
     Usage,
 )
-from octo.llm.credentials import Credentials, join_url
+from octo.llm.credentials import Credentials, join_url, with_query
 from octo.llm.facts import is_before_gemini_3
 from octo.llm.framing import DONE
 from octo.llm.schemas import GeminiForm
@@ -95,7 +95,7 @@ def address(credentials: Credentials, model: str, method: str) -> str:
 def url(credentials: Credentials, model: str, *, stream: bool) -> str:
     """Where content is asked for."""
     found = address(credentials, model, "streamGenerateContent" if stream else "generateContent")
-    return f"{found}{'&' if '?' in found else '?'}alt=sse" if stream else found
+    return with_query(found, "alt=sse") if stream else found
 
 
 def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> dict[str, Json]:
@@ -105,6 +105,10 @@ def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> 
         config["maxOutputTokens"] = max_tokens
     if request.temperature is not None and "temperature" not in endpoint.refused:
         config["temperature"] = request.temperature
+    if request.top_p is not None:
+        config["topP"] = request.top_p
+    if request.stop:
+        config["stopSequences"] = list(request.stop)
     if request.output_type == "image":
         return config | {"responseModalities": ["TEXT", "IMAGE"]}
     if thinking := _thinking(request.reasoning_effort or "", endpoint, model):

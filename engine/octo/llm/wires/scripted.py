@@ -137,7 +137,8 @@ class ScriptedModel:
     ) -> None:
         self._turns = tuple(turns)
         self._rules = tuple(rules)
-        self._model = model
+        self.model = model
+        """What it says that it is."""
         self._repeats = on_exhausted == "repeat"
         self._chunk_size = chunk_size
         self._instance = instance
@@ -148,7 +149,7 @@ class ScriptedModel:
         return None
 
     def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
-        return facts.answers_by_tool(model or self._model, with_tools=with_tools)
+        return facts.answers_by_tool(model or self.model, with_tools=with_tools)
 
     async def complete(
         self,
@@ -217,9 +218,9 @@ class ScriptedModel:
         return ChatResponse(
             ChatMessage("assistant", (*parts, *reply.files)),
             reply.stop or ("tool_use" if reply.calls else "end_turn"),
-            request.model or self._model,
+            request.model or self.model,
             usage,
-            asked=request.model or self._model,
+            asked=request.model or self.model,
             connector=self._instance,
         )
 

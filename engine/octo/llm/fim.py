@@ -1,0 +1,45 @@
+"""Code that is filled in at a cursor: asked for as such, or in a conversation where a provider knows no other way."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from octo.errors import BadRequest
+from octo.llm.wire import shown
+from octo.values import Json
+
+_INSTRUCTION: Final = (
+    "You complete code. The user gives the code before and after the cursor. Answer only with the code that belongs "
+    "at the cursor: no explanation, no Markdown, nothing of what stands before or after it."
+)
+_MAX_TOKENS: Final = 256
+_KEPT: Final = ("stop", "stream", "stream_options", "user")
+
+
+def check(fields: dict[str, Json]) -> None:
+    """Raises BadRequest for fields of another kind than there can be."""
+    for name, kinds, expected in (
+        ("prompt", str, "text"),
+        ("suffix", str | None, "text"),
+        ("temperature", int | float | None, "a number"),
+        ("max_tokens", int | None, "a whole number"),
+        ("stop", str | list | None, "text or a list of texts"),
+    ):
+        value = fields.get(name)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            found = shown(value) if name in fields else "none"
+            raise BadRequest(f"expected {expected} as `{name}`, found {found}")
+
+
+def as_chat(fields: dict[str, Json]) -> dict[str, Json]:
+    """The same request as one for an answer in a conversation. Raises BadRequest."""
+    check(fields)
+    temperature, max_tokens = fields.get("temperature"), fields.get("max_tokens")
+    code = f"<prefix>\n{fields['prompt']}\n</prefix>\n<suffix>\n{fields.get('suffix') or ''}\n</suffix>"
+    return {
+        "model": fields.get("model"),
+        "messages": [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": code}],
+        "temperature": 0 if temperature is None else temperature,
+        "max_tokens": _MAX_TOKENS if max_tokens is None else max_tokens,
+        **{name: fields[name] for name in _KEPT if name in fields},
+    }

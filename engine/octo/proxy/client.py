@@ -1,0 +1,126 @@
+"""The client of a request: what it sent, and the way back to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
+
+from octo.llm.completions import error_body, text
+from octo.values import Json
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers: TypeAlias = Iterable[tuple[str, str]]
+
+BODY_LIMIT: Final = 64 * 1024 * 1024
+"""The most bytes that the body of a request may have."""
+KEEP_ALIVE: Final = 15.0
+"""Seconds without a byte after which a stream is told to be alive."""
+
+
+class Gone(Exception):
+    """The client went away."""
+
+
+class TooLarge(Exception):
+    """The body of a request is longer than it may be."""
+
+
+class Client:
+    """One request and its answer."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, keep_alive: float = KEEP_ALIVE) -> None:
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        self.status = 0
+        """What was answered; 0 as long as nothing was."""
+        self._receive = receive
+        self._send = send
+        self._seconds = keep_alive
+        self._last = 0.0
+        self._beat: asyncio.Task[None] | None = None
+
+    @property
+    def started(self) -> bool:
+        return self.status != 0
+
+    async def body(self) -> bytes:
+        """The whole body. Raises TooLarge, or Gone."""
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > BODY_LIMIT:
+            raise TooLarge
+        body = bytearray()
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            body += message.get("body", b"")
+            if len(body) > BODY_LIMIT:
+                raise TooLarge
+            if not message.get("more_body"):
+                return bytes(body)
+
+    async def until_gone(self) -> None:
+        """Wait until the client goes away. The body was read before."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    # ------------------------------------------------------------ the answer
+
+    async def answer(self, status: int, body: bytes, headers: Headers = ()) -> None:
+        """Answer at once. Of two headers of one name the first one counts."""
+        await self._start(status, [*headers, ("content-length", str(len(body)))])
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def answer_json(self, status: int, body: Json, headers: Headers = ()) -> None:
+        await self.answer(status, text(body), [*headers, ("content-type", "application/json")])
+
+    async def refuse(self, status: int, message: str, kind: str, headers: Headers = (), code: Any = None) -> None:
+        """Answer with an error as clients of OpenAI read it."""
+        await self.answer_json(status, error_body(message, kind, status if code is None else code), headers)
+
+    async def open_stream(self, headers: Headers) -> None:
+        """Begin to answer with events."""
+        await self._start(200, [*headers, ("content-type", "text/event-stream"), ("cache-control", "no-cache")])
+        self._beat = asyncio.create_task(self._keep_alive())
+
+    async def write(self, events: bytes) -> None:
+        """Tell events that are whole."""
+        self._last = asyncio.get_running_loop().time()
+        await self._send({"type": "http.response.body", "body": events, "more_body": True})
+
+    async def close_stream(self) -> None:
+        await self._rest()
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _rest(self) -> None:
+        beat, self._beat = self._beat, None
+        if beat is not None:
+            beat.cancel()
+            with suppress(asyncio.CancelledError):
+                await beat
+
+    def give_up(self) -> None:
+        """Nothing more will be said."""
+        if self._beat is not None:
+            self._beat.cancel()
+
+    async def _keep_alive(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._last = loop.time()
+        while True:
+            wait = self._last + self._seconds - loop.time()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            else:
+                await self.write(b": keepalive\n\n")
+
+    async def _start(self, status: int, headers: Headers) -> None:
+        self.status = status
+        named: dict[str, str] = {}
+        for name, value in headers:
+            named.setdefault(name.lower(), value)
+        raw = [(name.encode("latin-1"), value.encode("latin-1", errors="replace")) for name, value in named.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})

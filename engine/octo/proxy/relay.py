@@ -1,0 +1,274 @@
+"""Answers one request of a client: passes it on as it is, or asks the model and translates the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from octo.errors import BadRequest, NotAnAnswer, OctoError, OutOfTime, ProviderError, Truncated, Unreachable
+from octo.llm import completions, fim, proxy
+from octo.llm.chat import Delta, Retry, Usage
+from octo.llm.completions import Chunks, Head, event
+from octo.llm.framing import EVENT_LIMIT, TooLong, WholeEvents
+from octo.llm.model import ChatModel, HttpModel
+from octo.llm.proxy import ProxyBuildArgs
+from octo.llm.raw import RawObject
+from octo.proxy.client import Client, Headers
+from octo.proxy.gateway import Gateway, NoConnector, Reached
+from octo.values import Json
+
+if TYPE_CHECKING:
+    import httpx
+
+IGNORED: Final = "x-octo-ignored"
+"""The header of an answer that names what made no difference to it."""
+
+_TRAVELS: Final = re.compile(
+    r"content-type|cache-control|retry-after(-ms)?|(x-)?request-id|x-amzn-requestid|x-goog-request-id|apim-request-id"
+    r"|(x|anthropic)-rate-?limit-.*|anthropic-organization-id|openai-(processing-ms|version|model)"
+)
+"""The headers of an answer that the client is told of."""
+
+
+class BrokenOff(Exception):
+    """An answer that the client has the beginning of cannot be told to its end."""
+
+    def __init__(self, error: OctoError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(slots=True)
+class Entry:
+    """What the access log tells of a request; never what was said."""
+
+    route: str
+    connector: str = ""
+    model: str = ""
+    status: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    broken: str = ""
+    """Why the answer is not whole, if it is not: `client gone`, or what kind of failure it was."""
+    began: float = field(default_factory=time.perf_counter)
+
+    def count(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self.input_tokens, self.output_tokens = usage.prompt_tokens, usage.output_tokens
+
+    def count_in(self, answer: Json) -> None:
+        """Take the tokens that a part of an answer tells, in the form of any API."""
+        places = [answer, *(answer.get(name) for name in ("message", "response"))] if isinstance(answer, dict) else []
+        for place in places:
+            usage = place.get("usage") if isinstance(place, dict) else None
+            if isinstance(usage, dict):
+                read, written = (
+                    next((usage[name] for name in names if isinstance(usage.get(name), int)), None)
+                    for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+                )
+                self.input_tokens = self.input_tokens if read is None else read
+                self.output_tokens = self.output_tokens if written is None else written
+
+
+class Relay:
+    """Answers one request."""
+
+    def __init__(self, client: Client, gateway: Gateway, entry: Entry) -> None:
+        self._client = client
+        self._gateway = gateway
+        self._entry = entry
+
+    async def answer(self, path: str, named: str, raw: bytes) -> None:
+        """Answer a request for a path below `/v1/`. A failure is told to the client, in the form that it reads."""
+        try:
+            await self._answer(path, named, raw)
+        except BrokenOff as broken:
+            await self._break_off(path, broken.error)
+        except OctoError as error:
+            if self._client.started:
+                await self._break_off(path, error)
+            else:
+                await self._refuse(error)
+
+    async def _answer(self, path: str, named: str, raw: bytes) -> None:
+        try:
+            body = RawObject(raw)
+        except ValueError as error:
+            raise BadRequest(f"the body is not a JSON object: {error}") from error
+        if not isinstance(body.fields.get("model"), str | None):
+            raise BadRequest("expected text as `model`")
+        reached, model = self._gateway.choose(named, body.text("model"))
+        model = model or reached.default_model
+        self._entry.connector, self._entry.model = reached.name, model
+        body = body.with_fields({"model": model} if model else {})
+        if path == proxy.FIM and not await self._fills_in(reached, model):
+            path, body = proxy.CHAT, RawObject(json.dumps(fim.as_chat(body.fields)).encode())
+        http = reached.http
+        if http is not None and proxy.forwards(path, await http.credentials(), model):
+            await self._forward(http, path, body)
+        elif path == proxy.CHAT:
+            await self._translate(reached.alone, body, model)
+        else:
+            raise BadRequest(proxy.refusal(path, reached.type))
+
+    async def _fills_in(self, reached: Reached, model: str) -> bool:
+        http = reached.http
+        return http is not None and proxy.forwards(proxy.FIM, await http.credentials(), model)
+
+    # ------------------------------------------------------------ passed on
+
+    async def _forward(self, model: HttpModel, path: str, body: RawObject) -> None:
+        credentials = await model.credentials()
+        call = proxy.build_proxy_request(ProxyBuildArgs("POST", path, body, credentials, self._client.headers))
+        async with model.forward(call) as response:
+            headers = [(name, value) for name, value in response.headers.items() if _TRAVELS.fullmatch(name)]
+            if response.is_success and "event-stream" in response.headers.get("content-type", ""):
+                await self._stream(response, headers)
+            else:
+                await self._whole(response, headers)
+
+    async def _stream(self, response: httpx.Response, headers: Headers) -> None:
+        events = WholeEvents()
+        await self._client.open_stream(headers)
+        async for chunk in response.aiter_bytes():
+            if whole := events.feed(chunk):
+                self._look_into(whole)
+                await self._client.write(whole)
+        if rest := events.finish():
+            await self._client.write(rest)
+        await self._client.close_stream()
+
+    def _look_into(self, events: bytes) -> None:
+        """Count the tokens that events tell of."""
+        if b'"usage"' not in events:
+            return
+        for line in events.splitlines():
+            if line.startswith(b"data:") and b'"usage"' in line:
+                try:
+                    self._entry.count_in(json.loads(line[5:]))
+                except (ValueError, RecursionError):
+                    continue
+
+    async def _whole(self, response: httpx.Response, headers: Headers) -> None:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > EVENT_LIMIT:
+                raise TooLong("the answer is longer than 32 MiB")
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            answer = None
+        if isinstance(answer, dict | list):
+            self._entry.count_in(answer)
+            await self._client.answer(response.status_code, bytes(body), headers)
+        elif response.is_success:
+            raise NotAnAnswer(f"status {response.status_code} without a usable answer: expected JSON")
+        else:
+            status = response.status_code
+            kept = [(name, value) for name, value in headers if name != "content-type"]
+            await self._client.refuse(status, f"the provider answers with status {status}", "upstream_error", kept)
+
+    # ------------------------------------------------------------ translated
+
+    async def _translate(self, model: ChatModel, body: RawObject, name: str) -> None:
+        asked = completions.read(body.fields)
+        tools = bool(asked.request.tools)
+        if asked.request.output_schema is not None and model.answers_by_tool(name, with_tools=tools):
+            asked = asked.by_tool()
+        head = Head(f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), name)
+        headers = [(IGNORED, ", ".join(asked.ignored))] if asked.ignored else []
+        if not asked.stream:
+            response = await model.complete(asked.request, session={})
+            self._entry.count(response.usage)
+            await self._client.answer_json(200, completions.whole(response, head, asked.answer_tool), headers)
+            return
+        chunks = Chunks(head, asked.answer_tool, include_usage=asked.include_usage)
+
+        async def tell(told: list[dict[str, Json]]) -> None:
+            if told and not self._client.started:
+                await self._client.open_stream(headers)
+                told = [chunks.first(), *told]
+            await self._client.write(b"".join(map(event, told)))
+
+        async def listen(delta: Delta) -> None:
+            if isinstance(delta, Retry):
+                if self._client.started:
+                    raise BrokenOff(_cause(delta))
+            elif told := chunks.of(delta):
+                await tell(told)
+
+        response = await model.complete(asked.request, session={}, on_delta=listen)
+        self._entry.count(response.usage)
+        await tell(list(chunks.end(response)))
+        await self._client.write(b"data: [DONE]\n\n")
+        await self._client.close_stream()
+
+    # ------------------------------------------------------------ failures
+
+    async def _refuse(self, error: OctoError) -> None:
+        status = status_of(error)
+        wait = error.retry_after if isinstance(error, ProviderError) else None
+        headers = [("retry-after", f"{wait:g}")] if wait is not None else []
+        kind, code = _kind(error)
+        await self._client.refuse(status, _words(error), kind, headers, code)
+
+    async def _break_off(self, path: str, error: OctoError) -> None:
+        """Tell that a stream that began will not come to its end."""
+        self._entry.broken = type(error).__name__
+        kind, code = _kind(error)
+        if path == proxy.MESSAGES:
+            told = {"type": "error", "error": {"type": "api_error", "message": _words(error)}}
+            await self._client.write(b"event: error\n" + event(told))
+        else:
+            told = {"error": {"message": _words(error), "type": kind, "code": code or status_of(error)}}
+            await self._client.write(event(told))
+        await self._client.close_stream()
+
+
+def _cause(retry: Retry) -> OctoError:
+    return retry.error if isinstance(retry.error, OctoError) else ProviderError(retry.reason)
+
+
+def _words(error: OctoError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def status_of(error: OctoError) -> int:
+    """The status that a failure is told with, before the first byte of an answer."""
+    match error:
+        case NoConnector():
+            return error.status
+        case OutOfTime():
+            return 504
+        case Unreachable() | NotAnAnswer() | Truncated():
+            return 502
+        case ProviderError(status=int(status)) if status >= 400:
+            return status
+        case BadRequest():
+            return 400
+    return 502
+
+
+def _kind(error: OctoError) -> tuple[str, int | str | None]:
+    """The type and the code of a failure: the provider's own, where it gave some."""
+    if isinstance(error, NoConnector) or (isinstance(error, BadRequest) and error.status is None):
+        return "invalid_request_error", "model_not_found" if isinstance(error, NoConnector) else None
+    own = _own(error.body) if isinstance(error, ProviderError) else {}
+    kind, code = own.get("type") or own.get("status"), own.get("code")
+    status = error.status if isinstance(error, ProviderError) else None
+    return kind if isinstance(kind, str) else "upstream_error", code if isinstance(code, int | str) else status
+
+
+def _own(body: str) -> Mapping[str, Json]:
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    error = parsed.get("error", parsed) if isinstance(parsed, dict) else None
+    return error if isinstance(error, dict) else {}

@@ -1,0 +1,113 @@
+"""The proxy of a config, serving in the event loop of a test; and a double of a vendor behind each wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from octo import server
+from octo.llm.model import ChatModel
+from octo.proxy.app import proxy_app
+from octo.proxy.gateway import Doors, Gateway, Reached
+from octo.proxy.guard import Guard
+from octo.proxy.relay import Entry
+from octo.testing.harness import runtime
+from vendor import anthropic, bedrock, chat, gemini
+from vendor.faults import Fault
+from vendor.scripted import ScriptedServer
+
+Json = Any
+
+
+@dataclass
+class Proxy:
+    url: str
+    log: list[Entry]
+    doors: Doors
+
+
+@asynccontextmanager
+async def proxy(
+    yaml: str, *, guard: Guard | None = None, default: str = "", cors: Iterable[str] = (), keep_alive: float = 15
+) -> AsyncIterator[Proxy]:
+    """Serve the models of a config."""
+    log: list[Entry] = []
+    async with AsyncExitStack() as stack:
+        doors = Doors(await stack.enter_async_context(gateway(yaml, default)))
+        app = proxy_app(doors, guard or Guard(), log.append, cors=cors, keep_alive=keep_alive)
+        port = await stack.enter_async_context(server.serving(app, "127.0.0.1:0"))
+        yield Proxy(f"http://127.0.0.1:{port}", log, doors)
+
+
+@asynccontextmanager
+async def gateway(yaml: str, default: str = "") -> AsyncIterator[Gateway]:
+    async with runtime(yaml) as live:
+        yield Gateway(
+            {
+                one.instance: Reached(one.instance, one.type, live.live(one.instance, ChatModel))  # type: ignore[type-abstract]  # never instantiated
+                for one in live.config.connectors
+            },
+            default,
+        )
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A vendor: its double, how replies are written for it, and the settings of a connector that calls it."""
+
+    name: str
+    type: str
+    server: Callable[..., ScriptedServer[Any]]
+    reply: Callable[..., Any]
+    call: Callable[..., Any]
+    error: Callable[..., Any]
+    error_event: Callable[..., Fault]
+    settings: str = ""
+    path: str = ""
+
+    def yaml(self, url: str, name: str = "models") -> str:
+        settings = f"baseURL: '{url}{self.path}', apiKey: secret-key, {self.settings}"
+        return f"connectors:\n  - name: {name}\n    type: {self.type}\n    settings: {{ {settings} }}\n"
+
+    def thinks(self, text: str, thinking: str) -> Any:
+        return self.reply(text, **{"reasoning" if self.reply is chat.reply else "thinking": thinking})
+
+
+UPSTREAMS: Sequence[Upstream] = (
+    Upstream(
+        "chat", "llm-custom", chat.ChatServer, chat.reply, chat.call, chat.error, chat.error_event, "model: m", "/v1"
+    ),
+    Upstream(
+        "anthropic",
+        "llm-anthropic",
+        anthropic.AnthropicServer,
+        anthropic.reply,
+        anthropic.call,
+        anthropic.error,
+        anthropic.error_event,
+        "model: claude-sonnet-4-5",
+    ),
+    Upstream(
+        "gemini",
+        "llm-gemini",
+        gemini.GeminiServer,
+        gemini.reply,
+        gemini.call,
+        gemini.error,
+        gemini.error_event,
+        "model: gemini-3.5-flash",
+        "/v1beta",
+    ),
+    Upstream(
+        "bedrock",
+        "llm-bedrock",
+        bedrock.BedrockServer,
+        anthropic.reply,
+        anthropic.call,
+        bedrock.error,
+        lambda after=0: bedrock.exception_after(after),
+        "region: us-east-1, model: anthropic.claude-sonnet-4-5-v1",
+    ),
+)
