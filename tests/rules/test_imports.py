@@ -11,7 +11,7 @@ ENGINE = Path(octo.__file__).parent
 CLI = Path(octo_cli.__file__).parent
 
 LAYERS = [
-    ["testing", "evals", "debug", "models", "schema", "reference", "catalogue"],
+    ["testing", "evals", "debug", "models", "schema", "reference", "catalogue", "starter"],
     ["blocks", "connectors"],
     ["agent"],
     [
@@ -28,7 +28,6 @@ LAYERS = [
         "graph",
         "layout",
         "edit",
-        "starter",
         "metrics",
         "pool",
         "proxy",
@@ -36,7 +35,7 @@ LAYERS = [
     ["config"],
     ["block", "chat_connector", "connector", "fields", "message", "observe", "registry", "schedule", "services"],
     ["cel", "http", "llm", "sql", "store"],
-    ["dotenv", "errors", "logline", "multipart", "process", "values"],
+    ["dotenv", "errors", "logline", "masking", "multipart", "process", "values"],
 ]
 """From top to bottom: a module imports from its own folder, its own line and lower lines."""
 
