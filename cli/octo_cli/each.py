@@ -54,6 +54,10 @@ class Each:
         if self.content_type is not None and (self.assignments or self.attachments):
             raise UsageError("`--set` and `--attach` change a JSON body, `--content-type` takes the body as it is")
         inputs.with_settings(None, self.assignments)
+        with suppress(OSError):  # there is no such file yet, or no such name for standard output
+            if self.errors and self.errors.samefile("/dev/stdout") and not self.errors.samefile(os.devnull):
+                told = f"`--errors`: `{self.errors}` is standard output, which takes the answers"
+                raise UsageError(told, hint="name another file")
 
     def run(self, session: Session, engine: Callable[..., Runtime]) -> None:
         """Call the flow with every row. Raises OctoError when some failed, or when the work broke off."""

@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, Val
 from typing_extensions import TypeVar
 
 from octo import cel
-from octo.errors import ExpressionError, OctoError, Problem, did_you_mean, near
+from octo.errors import ExpressionError, OctoError, Problem, did_you_mean, near, shortened
 from octo.values import Json, kind_of
 
 MESSAGE_NAMES: Final = frozenset({"body", "vars", "eventID", "correlationID", "env", "now"})
@@ -115,11 +115,13 @@ def stray(data: Mapping[str, Json], words: Sequence[str]) -> PydanticCustomError
     """The problem of a mapping that lacks a word which stands, misspelt or too deep, somewhere in it."""
     for key, value in data.items():
         if key not in words and (match := near(key, words)):
-            return refusal(f'unknown field "{key}"', f"did you mean `{match}`?", at=f"key:{key}")
+            return refusal(f'unknown field "{shortened(key)}"', f"did you mean `{match}`?", at=f"key:{key}")
         for word in words:
             if isinstance(value, dict) and isinstance(value.get(word), str):
                 return refusal(
-                    f'unknown field "{word}" in `{key}`', f"`{word}` belongs one level up", at=f"key:{key}/{word}"
+                    f'unknown field "{word}" in `{shortened(key)}`',
+                    f"`{word}` belongs one level up",
+                    at=f"key:{key}/{word}",
                 )
     return None
 
@@ -402,6 +404,10 @@ class Duration:
             if isinstance(value, (int, float)) and value != 0:
                 raise refusal(f"expected a duration, found {kind_of(value)}", f"add a unit, for example `{value}s`")
             text = "0" if value == 0 and type(value) is int else _text(value)
+            if not text.strip():
+                raise refusal("expected a duration, found blank text", "write a number and a unit, such as `250ms`")
+            if text[:1] == "-" and _STEP.match(text, 1):
+                raise refusal(f"expected a duration, found `{text}`, which is negative")
             try:
                 return Duration(text)
             except ValueError:

@@ -33,6 +33,10 @@ def resolve(program: str, environ: Mapping[str, str]) -> str:
             hint="name a program that is on `PATH`, or write an absolute path",
         )
     found = shutil.which(os.path.normpath(program), path=environ.get("PATH", ""))
+    if found is None and path.is_absolute() and path.exists():
+        if path.is_dir():
+            raise OctoError(f'program "{program}" is a directory', hint="name a program in it")
+        raise OctoError(f'program "{program}" may not be executed', hint=f"`chmod +x {program}` allows it")
     if found is None:
         where = "" if path.is_absolute() else " on `PATH`"
         raise OctoError(f'program "{program}" is not found{where}', hint="is it installed, and may it be executed?")

@@ -234,6 +234,10 @@ def test_secrets_are_masked_wherever_a_row_is_told(each: Any, tmp_path: Path) ->
         (["--each", "none.jsonl"], "`--each`: cannot read `none.jsonl`: no such file or directory"),
         (["--each", "-", "--errors", "no/e.jsonl"], "`--errors`: there is no directory `no`"),
         (["--each", "app.yaml", "--errors", "./app.yaml"], "`--errors`: `app.yaml` is a file that `--config` reads"),
+        (
+            ["--each", "rows", "--errors", "/dev/stdout"],
+            "`--errors`: `/dev/stdout` is standard output, which takes the answers",
+        ),
         (["--each", "rows", "--errors", "./rows"], "`--errors`: `rows` is a file that `--each` reads"),
         (["--each", "-", "--set", "a"], "`--set a`: expected `PATH=VALUE`"),
         (

@@ -46,7 +46,10 @@ class Decrypt(Block, type="decrypt", group="data"):
         except (ValueError, Unsealable):
             # One text for everything: who guesses learns nothing from it.
             raise RunError("decrypt: the value cannot be decrypted") from None
-        text = plain.decode("utf-8", errors="replace")
+        try:
+            text = plain.decode("utf-8")
+        except UnicodeDecodeError:
+            raise RunError("decrypt: what was encrypted is not UTF-8 text") from None
         if self.target:
             message.vars[self.target] = text
         else:

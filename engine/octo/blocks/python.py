@@ -67,7 +67,7 @@ class Python(Block, type="python", group="integration"):
 
     async def execute(self, message: Message, run: Run) -> Message:
         try:
-            message.body = _json(await self.target.call(message))
+            message.body = _returned(await self.target.call(message))
         except Dropped:
             raise
         except OctoError as error:
@@ -152,6 +152,15 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
     if failure is not None:
         raise failure
     return result
+
+
+def _returned(value: Any) -> Json:
+    try:
+        return _json(value)
+    except RecursionError:
+        raise OctoError(
+            "returned a value that is nested too deeply", hint="no list or mapping may hold itself"
+        ) from None
 
 
 def _json(value: Any, path: str = "") -> Json:

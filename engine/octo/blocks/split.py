@@ -49,10 +49,10 @@ class Split(Takeover, type="split", group="control"):
     def _the_mode_has_what_it_needs(self) -> "Split":
         refusals = Refusals()
         needed = NEEDS.get(self.mode)
-        if needed is not None and not getattr(self, self.yaml_keys()[needed]):
-            refusals.add(f"split requires `{needed}` in mode `{self.mode}`", hint=f"add `{needed}:`")
-        elif self.mode == "chunk" and self.chunk_size is not None and self.chunk_size < 0:
+        if self.mode == "chunk" and self.chunk_size is not None and self.chunk_size < 1:
             refusals.add("`chunkSize` must be greater than 0", "chunkSize")
+        elif needed is not None and not getattr(self, self.yaml_keys()[needed]):
+            refusals.add(f"split requires `{needed}` in mode `{self.mode}`", hint=f"add `{needed}:`")
         refusals.raise_if_any()
         return self
 

@@ -17,6 +17,9 @@ from octo.sql.pool import Pool
 from octo.sql.values import bound
 from octo.values import Json, kind_of
 
+_MARKS = {"postgres": "$", "mysql": "?", "sqlite": "?$:@"}
+"""How a place for an argument begins."""
+
 
 class DatabaseName(ConnectorName):
     """The name of a configured `database` connector."""
@@ -60,15 +63,9 @@ class Sql(Block, type="sql", group="integration"):
         if self.single and self.exec:
             yield Finding("`single` has no effect with `exec`", ("single",), "leave one of them out", warning=True)
         connector = config.connector(self.connector)
-        if isinstance(connector, Database) and self.args:
-            mark = "$" if connector.driver == "postgres" else "?"
-            if mark not in self.query:
-                yield Finding(
-                    "`query` has no place for `args`",
-                    ("args",),
-                    f"with driver `{connector.driver}` arguments stand as {PLACEHOLDERS[connector.driver]}",
-                    warning=True,
-                )
+        if isinstance(connector, Database) and self.args and not set(_MARKS[connector.driver]) & set(self.query):
+            hint = f"with driver `{connector.driver}` arguments stand as {PLACEHOLDERS[connector.driver]}"
+            yield Finding("`query` has no place for `args`", ("args",), hint, warning=True)
 
     async def execute(self, message: Message, run: Run) -> Message:
         args = [self._argument(index, message, run) for index in range(len(self.args))]

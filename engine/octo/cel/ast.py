@@ -161,6 +161,15 @@ _NODES = (
 )
 
 
+def chain(node: Binary) -> list[Binary]:
+    """The operators of `a + b - c`, which stand side by side; the first one is the innermost."""
+    links = [node]
+    while isinstance(node.left, Binary):
+        node = node.left
+        links.append(node)
+    return links[::-1]
+
+
 def dotted(node: Node) -> str | None:
     """`a.b.c` as one text, if the node is nothing but names joined by dots."""
     if isinstance(node, Name):

@@ -19,6 +19,7 @@ from octo.cel.ast import (
     Node,
     Select,
     Unary,
+    chain,
     dotted,
     root,
 )
@@ -209,7 +210,13 @@ class _Checker:
         return kind
 
     def binary(self, node: Binary) -> Kind | None:
-        left, right = self.kind(node.left), self.kind(node.right)
+        links = chain(node)
+        kind = self.kind(links[0].left)
+        for link in links:
+            kind = self.operator(link, kind, self.kind(link.right))
+        return kind
+
+    def operator(self, node: Binary, left: Kind | None, right: Kind | None) -> Kind | None:
         if node.operator in ("==", "!="):
             if left is None or right is None or left is right or NULL in (left, right):
                 return BOOL

@@ -20,6 +20,7 @@ from octo.cel.ast import (
     Node,
     Select,
     Unary,
+    chain,
     dotted,
     root,
 )
@@ -40,7 +41,10 @@ from octo.cel.operators import (
     select_optional,
 )
 from octo.cel.values import KIND_NAMES, Exceeded, Failure, Optional, Value, equal, kind_of, map_key
+from octo.errors import shortened
 
+_NESTED = 16
+"""Up to that many operators in a row are compiled into each other, which is fast, but as deep as they are many."""
 _SMALL = 128
 """Texts and lists up to this length cost nothing: counting would take longer than making them."""
 _LONG = 1 << 12
@@ -118,7 +122,18 @@ class _Compiler:
         return _select(self.compile(node.operand), node)
 
     def binary(self, node: Binary) -> Step:
-        left, right = self.compile(node.left), self.compile(node.right)
+        links = chain(node)
+        step = self.compile(links[0].left)
+        if len(links) <= _NESTED:
+            for link in links:
+                step = self.operator(link, step)
+            return step
+        place = self.places
+        self.places += 1
+        return _chain(step, [self.operator(link, _place(place)) for link in links], place)
+
+    def operator(self, node: Binary, left: Step) -> Step:
+        right = self.compile(node.right)
         match node.operator:
             case "==" if isinstance(node.right, Literal) and type(node.right.value) is str:
                 return _equals_text(left, node.right.value)
@@ -220,7 +235,7 @@ def _map(keys: list[Step], values: list[Step], node: MapOf) -> Step:
             except Failure as failure:
                 raise failure.at(at.column, at.length) from None
             if held in result:
-                raise Failure(f"key of a map is repeated: {key}", at.column, at.length)
+                raise Failure(f"key of a map is repeated: {shortened(str(key))}", at.column, at.length)
             result[held] = value
         return result
 
@@ -320,6 +335,19 @@ def _unary(operand: Step, node: Unary) -> Step:
         raise no_overload(f"!{kind_of(value).name}").at(node.column)
 
     return inverted
+
+
+def _chain(first: Step, links: list[Step], place: int) -> Step:
+    """Operators one after another, each with the result so far as its left side."""
+
+    def chained(frame: Frame) -> Value:
+        value = first(frame)
+        for link in links:
+            frame.places[place] = value
+            value = link(frame)
+        return value
+
+    return chained
 
 
 def _binary(operate: Callable[[Value, Value], Value], left: Step, right: Step, node: Binary) -> Step:

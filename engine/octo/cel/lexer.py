@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple
 
@@ -94,7 +95,11 @@ def _number(text: str, source: str, column: int) -> int | float:
     elif digits.isdigit():
         number = int(digits) if len(digits) < 400 else UINT_MAX + 1
     else:
-        return float(text)
+        double = float(text)
+        if math.isinf(double):
+            hint = "no double is larger than about 1.8e308"
+            raise ExpressionError("double out of range", source=source, column=column, length=len(text), hint=hint)
+        return double
     if digits == text:
         return number
     if number > UINT_MAX:

@@ -24,6 +24,7 @@ from octo.cel.values import (
     plain,
     text_of,
 )
+from octo.errors import shortened
 
 _ORDERED = frozenset({str, bytes, bool, Duration, Timestamp}) | NUMBERS
 
@@ -243,7 +244,7 @@ def index(operand: Value, key: Value) -> Value:
     if isinstance(operand, Mapping):
         value = find(operand, key)
         if value is ABSENT:
-            written = f'"{key}"' if isinstance(key, str) else _shown(key)
+            written = f'"{_shown(key)}"' if isinstance(key, str) else _shown(key)
             hint = f"`[?{written}].orValue(…)` reads it if it is there, or something else"
             raise Failure(f"no such key: {_shown(key)}", hint=hint)
         return value
@@ -257,7 +258,7 @@ def index(operand: Value, key: Value) -> Value:
     if isinstance(operand, tuple):
         return index(list(operand), key)
     if operand is None and isinstance(key, str):
-        raise Failure(f"no such key: {key}")
+        raise Failure(f"no such key: {_shown(key)}")
     raise no_overload(f"{kind_of(operand).name}[{kind_of(key).name}]")
 
 
@@ -285,7 +286,7 @@ def _place(elements: list[Value], key: Value) -> int:
 
 
 def _shown(key: Value) -> str:
-    return text_of(key) or ""
+    return shortened(text_of(key) or "")
 
 
 def no_overload(form: str) -> Failure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from octo.cel.ast import (
     Binary,
@@ -19,6 +19,7 @@ from octo.cel.ast import (
     Node,
     Select,
     Unary,
+    chain,
     children,
 )
 from octo.cel.lexer import Token, tokenize
@@ -304,15 +305,25 @@ class _Parser:
     # Depth
 
     def refuse_depth(self, tree: Node) -> None:
-        """Long chains nest without brackets; what is compiled from them nests as deep."""
+        """Selections, calls and conditions nest without brackets; what is compiled from them nests as deep."""
         if len(self.tokens) <= NESTING_MAX:
             return
         level: list[Node] = [tree]
         for _ in range(NESTING_MAX + 1):
-            level = [child for node in level for child in children(node)]
+            level = [child for node in level for child in _below(node)]
             if not level:
                 return
         raise self.too_deep(level[0])
 
     def too_deep(self, at: Token | Node) -> ExpressionError:
         return self.error(f"expression is nested more than {NESTING_MAX} levels deep", at)
+
+
+def _below(node: Node) -> Iterator[Node]:
+    """The nodes one level down; the operands of `a + b - c` are all on one level."""
+    if isinstance(node, Binary):
+        links = chain(node)
+        yield links[0].left
+        yield from (link.right for link in links)
+    else:
+        yield from children(node)

@@ -25,6 +25,8 @@ _QUANTIFIER = re.compile(r"[*+?]|\{(\d{1,6})(?:(,)(\d{1,6})?)?\}", re.A)
 _GROUP = re.compile(r"(?:P?<(?P<name>[A-Za-z_]\w*)>|(?P<on>[imsU]*)(?:-(?P<off>[imsU]+))?(?P<end>[:)]))", re.A)
 _PROPERTY = re.compile(r"[pP](?:([A-Z])|\{(\^?)([A-Za-z_]+)\})", re.A)
 _CODE = re.compile(r"x([0-9a-fA-F]{2})|x\{([0-9a-fA-F]{1,6})\}|([0-7]{3}|0[0-7]{0,2})", re.A)
+_FOLDED = (("kK", "\u212a"), ("sS", "\u017f"))
+"""Two letters of ASCII have a third form: the sign of Kelvin and the long s."""
 _CONTROLS = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
 _CLASSES = {
     "d": "0-9",
@@ -237,7 +239,13 @@ class _Translator:
                 return _Piece(character)
             case "*" | "+" | "?":
                 raise _Bad(f"nothing to repeat before `{character}`")
-        return _Piece(re.escape(character))
+        return _Piece(f"[{character}{self.folded(character)}]" if self.folded(character) else re.escape(character))
+
+    def folded(self, low: str, high: str = "") -> str:
+        """What else letters from `low` to `high` match when case does not count, and Python does not know of."""
+        if "i" not in self.flags:
+            return ""
+        return "".join(other for letters, other in _FOLDED if any(low <= letter <= (high or low) for letter in letters))
 
     def group(self) -> _Piece:
         if not self.accept("?"):
@@ -341,12 +349,12 @@ class _Translator:
         low = self.class_character()
         ahead = self.source[self.place : self.place + 2]
         if not ahead.startswith("-") or ahead in ("-", "-]"):
-            return _in_class(low)
+            return _in_class(low) + self.folded(low)
         self.place += 1
         high = self.class_character()
         if high < low:
             raise _Bad(f"the range `{low}-{high}` ends before it begins")
-        return f"{_in_class(low)}-{_in_class(high)}"
+        return f"{_in_class(low)}-{_in_class(high)}{self.folded(low, high)}"
 
     def class_character(self) -> str:
         character = self.source[self.place : self.place + 1]

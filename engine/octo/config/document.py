@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from octo.config.alignment import place_of
 from octo.config.parser import Branch, Node, end_of, read_yaml, start_of
 from octo.config.source import SourceText
 from octo.errors import ConfigError, Excerpt, ExpressionError, Location, Problem
@@ -55,9 +56,8 @@ class Document:
     def expression_problem(self, error: ExpressionError, message: str, path: Path) -> Problem:
         """A problem inside an expression that a scalar holds.
 
-        The caret is exact where the expression stands in the file letter by letter. Where it does not (folded,
-        escaped), the scalar is marked and the expression shown beside it, unless a value from the
-        environment was inserted: that may be a secret.
+        The caret is exact where the place in the file is certain. Where it is not (escapes, values of the
+        environment), the scalar is marked and the expression shown beside it.
         """
         start, end, scalar = self._find(path, False)
         text = self._source.text[start:end]
@@ -76,9 +76,13 @@ class Document:
             if line and shown.endswith(line):
                 at = Location(self.file, place.line + 1 + row, len(shown) - len(line) + column)
                 return Problem(message, at, error.hint, length=length)
+        written = text[_properties(text) :] if scalar else ""
+        if (aligned := place_of(written, error.source, len(before))) is not None:
+            index = end - len(written) + aligned
+            length = self._source.columns(index, index + length)
+            return Problem(message, self._source.location(index), error.hint, length=length)
         marked = self._source.columns(start, end) if scalar else 1
-        excerpt = None if _REFERENCE.search(text) else Excerpt(line, column, length)
-        return Problem(message, place, error.hint, length=marked, excerpt=excerpt)
+        return Problem(message, place, error.hint, length=marked, excerpt=Excerpt(line, column, length))
 
     def _find(self, path: Path, key: bool) -> tuple[int, int, bool]:
         """Start and end of the value or key at a path, and whether its text is a scalar."""
@@ -102,9 +106,6 @@ class Document:
         """The text of a scalar if it stands on one line, else nothing."""
         text = self._source.text[start:end]
         return "" if "\n" in text or "\r" in text else text
-
-
-_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 def _properties(text: str) -> int:

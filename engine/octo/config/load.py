@@ -150,7 +150,10 @@ def build(
 
 def _masked(problem: Problem, environment: Environment) -> Problem:
     """The problem without secret values, which an expression may hold through `${NAME}`."""
-    excerpt = problem.excerpt and replace(problem.excerpt, text=environment.mask(problem.excerpt.text))
+    excerpt = problem.excerpt
+    if excerpt is not None:
+        before = environment.mask(excerpt.text[: excerpt.column - 1])
+        excerpt = replace(excerpt, text=environment.mask(excerpt.text), column=len(before) + 1)
     hint = problem.hint and environment.mask(problem.hint)
     return replace(problem, message=environment.mask(problem.message), hint=hint, excerpt=excerpt)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from octo.config.document import Document, parse
 from octo.config.document import Path as Place
-from octo.errors import ConfigError, Problem, near
+from octo.errors import ConfigError, Problem, near, shortened
 from octo.values import Json, kind_of
 
 _NAMED = {"connectors": "connector", "processors": "processor", "flows": "flow", "agents": "agent"}
@@ -253,4 +253,6 @@ class _Merging:
             return
         first, place = self.origins[(key,)]
         hint = f"the first one is at {first.location(place, key=True)}; keep one of them"
-        self.problems.append(document.problem(f"`{key}` is defined more than once", (key,), key=True, hint=hint))
+        self.problems.append(
+            document.problem(f"`{shortened(key)}` is defined more than once", (key,), key=True, hint=hint)
+        )

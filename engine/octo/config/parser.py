@@ -205,9 +205,12 @@ class _Builder:
         merges: list[Merge] | None = None
         while type(event := self.next()) is not MappingEndEvent:
             key = self.key(event, depth)
+            before = len(self.reading.problems)
             value, place = self.node(self.next(), depth + 1)
             if key is None:
                 continue
+            if key == "<<" and value is None and len(self.reading.problems) > before:
+                continue  # an alias that is reported
             if key == "<<" and not event.style and event.tag in (None, "tag:yaml.org,2002:merge"):
                 if merges is not None:
                     self.problem("duplicate key `<<`", event, "give one list: `<<: [*first, *second]`")

@@ -16,7 +16,7 @@ from octo.config.merge import Merged
 from octo.config.model import Processor
 from octo.config.parser import MAX_PROBLEMS
 from octo.connector import ENTRY_KEYS, SOURCE_KEYS, Connector, Source, source_class
-from octo.errors import Location, OctoError, Problem, did_you_mean, near
+from octo.errors import Location, OctoError, Problem, did_you_mean, near, shortened
 from octo.fields import LoadContext, Model
 from octo.values import Json, kind_of
 
@@ -219,10 +219,13 @@ class Describer:
         key = str(path[-1])
         levels = self._levels(path[:-1])
         if not levels:
-            return self.at(path, self._unknown_field.format(key), key=True)
+            return self.at(path, self._unknown_field.format(shortened(key)), key=True)
         owner = levels[-1]
         return self.at(
-            path, f"{self._unknown_field.format(key)} in {owner.title}", self._place_of(key, levels), key=True
+            path,
+            f"{self._unknown_field.format(shortened(key))} in {owner.title}",
+            self._place_of(key, levels),
+            key=True,
         )
 
     def _place_of(self, key: str, levels: list[Level]) -> str | None:
@@ -344,7 +347,7 @@ def _classes(annotation: Any) -> Iterator[type]:
 def _named(path: Path, message: str) -> str:
     """What was expected, with the key where it was."""
     key = next((step for step in reversed(path) if isinstance(step, str)), None)
-    return f"`{key}`: {message}" if key else message
+    return f"`{shortened(key)}`: {message}" if key else message
 
 
 def _counts_faulty_items(details: ErrorDetails) -> bool:

@@ -121,7 +121,8 @@ class Folder:
         if not real.is_relative_to(root):
             raise OctoError(f'path "{path}" escapes the root through a link')
         if path.endswith("/") or real == root:
-            raise _failure(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
+            number = errno.ENOTDIR if real.is_file() else errno.EISDIR
+            raise _failure(path, OSError(number, os.strerror(number)))
         return root, real
 
 

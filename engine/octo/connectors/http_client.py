@@ -181,7 +181,9 @@ class HttpClient(Connector, type="http-client"):
     @model_validator(mode="after")
     def _check(self) -> Self:
         refusals = Refusals()
-        if fault := url_fault(self.base_url.strip()):
+        if not self.base_url.strip():
+            refusals.add("expected an absolute URL, found blank text", "baseURL")
+        elif fault := url_fault(self.base_url.strip()):
             refusals.add(f"expected an absolute URL, found `{self.base_url}`: {fault}", "baseURL")
         for name, value in self.headers.items():
             if fault := header_fault(name, value.strip()):

@@ -157,6 +157,8 @@ class Store:
                 (directory / ".gitignore").write_text("*\n", encoding="utf-8")
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError as error:
+            if path.exists() and not path.is_file():  # SQLite would wait for the other end of a pipe
+                raise StoreError(f"`{self}` is not an SQLite file", hint=f"move it away, or {_ELSEWHERE}") from error
             if not directory.is_dir():
                 raise StoreError(
                     f"cannot create the store `{directory}`: a file of that name exists", hint=_ELSEWHERE

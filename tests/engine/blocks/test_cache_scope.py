@@ -260,11 +260,14 @@ async def test_failures_are_told_in_the_words_of_the_block(flow: str, input_: An
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize("ttl", ["-1s", "soon", "5"])
-def test_a_time_to_live_is_a_duration(ttl: str) -> None:
+@pytest.mark.parametrize(
+    ("ttl", "found"),
+    [("-1s", "`-1s`, which is negative"), ("soon", "`soon`"), ("5", "`5`"), ("-5", "`-5`"), ("", "blank text")],
+)
+def test_a_time_to_live_is_a_duration(ttl: str, found: str) -> None:
     with pytest.raises(ConfigError) as caught:
         config(
             f'flows: [{{name: main, process: [{{type: cache-scope, key: body, ttl: "{ttl}", body: {{process: []}}}}]}}]'
         )
 
-    assert [problem.message for problem in caught.value.problems] == [f"expected a duration, found `{ttl}`"]
+    assert [problem.message for problem in caught.value.problems] == [f"expected a duration, found {found}"]

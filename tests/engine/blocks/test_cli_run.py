@@ -247,8 +247,10 @@ async def test_an_endless_line_ends_the_capture_of_its_stream_only():
         ("no-such-program-here", 'cli-run script: program "no-such-program-here" is not found on `PATH`'),
         ("/no/such", 'cli-run script: program "/no/such" is not found'),
         ("bin/sh", 'cli-run script: program "bin/sh" is a relative path'),
+        ("/etc", 'cli-run script: program "/etc" is a directory'),
+        ("/etc/passwd", 'cli-run script: program "/etc/passwd" may not be executed'),
     ],
-    ids=["empty", "unknown", "unknown path", "relative"],
+    ids=["empty", "unknown", "unknown path", "relative", "a directory", "no program"],
 )
 async def test_a_program_that_is_not_there_fails_the_block(program, message):
     text = "flows: [ { name: main, process: [ { type: cli-run, name: script, program: body } ] } ]"

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from octo.errors import BlockError, ConfigError
@@ -67,6 +68,15 @@ async def test_what_cannot_be_decrypted_fails_with_one_text(run_flow, body, enco
         await run_flow(flow(f"type: decrypt, encoding: {encoding}"), body)
 
     assert str(caught.value) == 'block "decrypt": decrypt: the value cannot be decrypted'
+
+
+async def test_what_was_no_text_before_is_none_after(run_flow):
+    sealed = b"\x00" * 12 + AESGCM(bytes(range(32))).encrypt(b"\x00" * 12, b"\xff\xfe", None)
+
+    with pytest.raises(BlockError) as caught:
+        await run_flow(flow("type: decrypt"), base64.b64encode(sealed).decode())
+
+    assert str(caught.value) == 'block "decrypt": decrypt: what was encrypted is not UTF-8 text'
 
 
 async def test_only_text_can_be_decrypted(run_flow):

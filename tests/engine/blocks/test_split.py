@@ -401,7 +401,7 @@ async def test_what_cannot_be_sent_on_its_way_is_left_out_or_fails_the_block(on_
         ("{mode: delimiter}", "split requires `delimiter` in mode `delimiter`"),
         ("{mode: delimiter, delimiter: ''}", "split requires `delimiter` in mode `delimiter`"),
         ("{mode: chunk}", "split requires `chunkSize` in mode `chunk`"),
-        ("{mode: chunk, chunkSize: 0}", "split requires `chunkSize` in mode `chunk`"),
+        ("{mode: chunk, chunkSize: 0}", "`chunkSize` must be greater than 0"),
         ("{mode: chunk, chunkSize: -1}", "`chunkSize` must be greater than 0"),
         ("{mode: words}", "expected `expression` or `lines` or `delimiter` or `chunk`, found `words`"),
         ("{items: body, onError: stop}", "expected `skip` or `abort`, found `stop`"),

@@ -215,7 +215,7 @@ def test_the_connector_must_be_a_database():
             "leave one of them out",
         ),
         (
-            "query: SELECT $1, args: [body]",
+            "query: SELECT 1, args: [body]",
             "sqlite",
             "`query` has no place for `args`",
             "with driver `sqlite` arguments stand as `?`",
@@ -227,9 +227,14 @@ def test_the_connector_must_be_a_database():
             "with driver `postgres` arguments stand as `$1`, `$2`, …",
         ),
     ],
-    ids=["single with exec", "places of another driver", "question marks for postgres"],
+    ids=["single with exec", "no place", "question marks for postgres"],
 )
 def test_settings_that_make_no_sense_are_warned_of(tmp_path, block, driver, message, hint):
     (warning,) = config(flow(tmp_path, block, driver=driver)).warnings
 
     assert (warning.message, warning.hint) == (message, hint)
+
+
+@pytest.mark.parametrize("place", ["?", "?1", "$1", ":a", "@a"])
+def test_every_place_that_sqlite_knows_takes_arguments(tmp_path, place):
+    assert config(flow(tmp_path, f"query: 'SELECT {place}', args: [body]")).warnings == ()

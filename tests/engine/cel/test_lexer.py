@@ -48,6 +48,7 @@ def test_a_literal_has_its_value_and_kind(source, expected):
         ("a & b", "unexpected character `&`", 3, "to join conditions, write `&&`"),
         ("\u201ca\u201d", "unexpected character `\u201c`", 1, "text stands between straight quotes"),
         ("1 # 2", "unexpected character `#`", 3, None),
+        ("1 + 1e999", "double out of range", 5, "no double is larger than about 1.8e308"),
         ("9223372036854775808", "integer out of range", 1, None),
         ("1 + 18446744073709551616u", "unsigned integer out of range", 5, None),
     ],

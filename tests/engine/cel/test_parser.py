@@ -68,12 +68,12 @@ def test_a_broken_expression_is_refused_where_it_breaks(source, message, column,
         "(" * 201 + "1" + ")" * 201,
         "[" * 5_000,
         "body" + ".a" * 300,
-        "+".join(["1"] * 300),
+        "1+(" * 300 + "1" + ")" * 300,
         "!" * 300 + "true",
         "true ? 1 : " * 300 + "2",
         "dyn(" * 300 + "1" + ")" * 300,
     ],
-    ids=["brackets", "lists", "fields", "sum", "negations", "conditions", "calls"],
+    ids=["brackets", "lists", "fields", "sums", "negations", "conditions", "calls"],
 )
 def test_deep_nesting_is_refused(source):
     with pytest.raises(ExpressionError, match="expression is nested more than 200 levels deep"):
@@ -85,10 +85,12 @@ def test_deep_nesting_is_refused(source):
     [
         ("(" * 199 + "1" + ")" * 199, 1),
         ("dyn(" * 199 + "1" + ")" * 199, 1),
-        ("+".join(["1"] * 200), 200),
+        ("+".join(["1"] * 5_000), 5_000),
+        ("[1, 2].map(x, 90 " + "- x + [1].map(y, y)[0]" * 50 + ")[1]", 40),
+        ("1 == 2" + " == false" * 300, False),
         ("||".join(["false"] * 1_000), False),
     ],
-    ids=["brackets", "calls", "sum", "alternatives"],
+    ids=["brackets", "calls", "sum", "operators with others inside", "comparisons", "alternatives"],
 )
 def test_nesting_within_the_limit_evaluates(source, expected):
     assert compile_expression(source, ()).evaluate({}) == expected

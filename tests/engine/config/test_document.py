@@ -1,4 +1,4 @@
-"""octo/config/document.py: YAML text to values with places.
+"""octo/config/alignment.py, octo/config/document.py: YAML text to values with places.
 
 Also octo/config/parser.py, octo/config/scalars.py, octo/config/source.py, octo/config/syntax.py.
 """
@@ -248,6 +248,17 @@ _INDENT = "check the indentation: keys of one mapping start in one column"
                 2,
             ),
         ),
+        ("x-a: &a {<<: *a}", problem(1, 14, "alias `*a` stands inside the value that it repeats", None, 2)),
+        (
+            "a: {<<: *no}",
+            problem(
+                1,
+                9,
+                "alias `*no` has no anchor",
+                "mark a value above with `&no`, or quote a text that starts with `*`",
+                3,
+            ),
+        ),
         ("a: &a [*a]", problem(1, 8, "alias `*a` stands inside the value that it repeats", None, 2)),
         (
             "a: !!python/name:os.system x",
@@ -440,11 +451,19 @@ def expression(source: str, at: str, length: int = 1) -> ExpressionError:
         ('"body.siez + 1"', "body.siez + 1", (1, 10, 4, None)),
         ("&x !!str 'body.siez'", "body.siez", (1, 19, 4, None)),
         ("hello {{ body.siez }}", " body.siez ", (1, 18, 4, None)),
-        ("'body.siez + ''x'''", "body.siez + 'x'", (1, 4, 19, Excerpt("body.siez + 'x'", 6, 4))),
-        ("body +\n  body.siez", "body + body.siez", (1, 4, 6, Excerpt("body + body.siez", 13, 4))),
+        ("'body.siez + ''x'''", "body.siez + 'x'", (1, 10, 4, None)),
+        ("body +\n  body.siez", "body + body.siez", (2, 8, 4, None)),
         ("|\n  body +\n    body.siez\n", "body +\n  body.siez\n", (3, 10, 4, None)),
-        (">\n  body +\n  body.siez\n", "body + body.siez\n", (1, 4, 1, Excerpt("body + body.siez", 13, 4))),
-        ("'${SECRET} + body.siez'", "hunter2 + body.siez", (1, 4, 23, None)),
+        (">\n  body +\n  body.siez\n", "body + body.siez\n", (3, 8, 4, None)),
+        ("'1\n  + ''x'' + body.siez'", "1 + 'x' + body.siez", (2, 18, 4, None)),
+        ('"\\"x\\" + body.siez"', '"x" + body.siez', (1, 18, 4, None)),
+        ('"1 +\\\n  body.siez"', "1 +body.siez", (2, 8, 4, None)),
+        ('"\\x41 + body.siez"', "A + body.siez", (1, 4, 18, Excerpt("A + body.siez", 10, 4))),
+        ("body.siez + ${N}", "body.siez + 7", (1, 9, 4, None)),
+        ("'${N} + body.siez'", "7 + body.siez", (1, 17, 4, None)),
+        ("&x ${N} +\n  body.siez", "7 + body.siez", (2, 8, 4, None)),
+        ("${N} + body.siez + ${N}", "7 + body.siez + 7", (1, 4, 23, Excerpt("7 + body.siez + 7", 10, 4))),
+        (">\n  ${N} + body.siez\n", "7 + body.siez\n", (2, 15, 4, None)),
     ],
     ids=[
         "plain",
@@ -456,7 +475,15 @@ def expression(source: str, at: str, length: int = 1) -> ExpressionError:
         "folded plain",
         "literal block",
         "folded block",
-        "substituted",
+        "folded single quotes",
+        "escaped double quotes",
+        "continued line",
+        "escaped letter",
+        "before a value of the environment",
+        "behind a value of the environment",
+        "lines behind a value of the environment",
+        "between values of the environment",
+        "folded block with a value of the environment",
     ],
 )
 def test_a_problem_inside_an_expression_has_its_column(

@@ -66,6 +66,7 @@ def test_all_problems_of_a_file_are_in_one_report_in_the_order_of_the_file():
     [
         ("- { name: x }", ("4:11", "block requires a type or a ref", "for example `type: set-payload`")),
         ("- { typ: log }", ("4:13", 'unknown field "typ"', "did you mean `type`?")),
+        (f"- {{ {'k' * 900}: 1 }}", ("4:13", f'unknown field "{"k" * 80}…"', None)),
         ("- log", ("4:11", "expected a block, found text", "a block is a mapping with a `type`")),
         ("- { ref: stmp }", ("4:18", 'block ref "stmp" is not a defined processor', "define it under `processors`")),
         ("- { type: spy }", ("4:19", 'block "spy" not registered', "did you mean `split`?")),
@@ -74,7 +75,7 @@ def test_all_problems_of_a_file_are_in_one_report_in_the_order_of_the_file():
             ("4:24", "`level` is given both at the top level and under settings", "keep one of them"),
         ),
     ],
-    ids=["no-type", "misspelt-type", "text", "unknown-ref", "internal", "twice"],
+    ids=["no-type", "misspelt-type", "long-key", "text", "unknown-ref", "internal", "twice"],
 )
 def test_a_block_that_is_none_is_refused(block, found):
     (line, message, hint) = problems("flows:\n  - name: main\n    process:\n        " + block)[0]
@@ -185,7 +186,7 @@ def test_an_undeclared_variable_and_a_broken_block_are_reported_together():
     ]
 
 
-def test_expressions_in_folded_text_show_themselves_with_their_own_caret():
+def test_a_fault_inside_folded_text_has_its_line_and_column():
     with pytest.raises(ConfigError) as caught:
         config(
             """\
@@ -201,9 +202,27 @@ def test_expressions_in_folded_text_show_themselves_with_their_own_caret():
 
     (problem,) = caught.value.problems
     assert problem.location is not None
-    assert problem.location[1:] == (5, 16)
+    assert (problem.location[1:], problem.length, problem.excerpt) == ((7, 11), 3, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "column"),
+    [('"\\x6eull == bdy.b"', "null == bdy.b", 9), ("'${KEY} + bdy.b + ${KEY}'", "*** + bdy.b + ***", 7)],
+    ids=["escaped", "with a secret"],
+)
+def test_a_fault_whose_column_is_not_certain_shows_the_expression_with_its_own_caret(value, text, column):
+    with pytest.raises(ConfigError) as caught:
+        config(
+            f"""\
+            env: [ {{ name: KEY, secret: true }} ]
+            flows: [ {{ name: main, process: [ {{ type: set-payload, value: {value} }} ] }} ]
+            """,
+            environ={"KEY": "body.s3cret"},
+        )
+
+    problem = caught.value.problems[-1]
     assert problem.excerpt is not None
-    assert (problem.excerpt.text, problem.excerpt.column) == ("body.a + bdy.b", 10)
+    assert (problem.excerpt.text, problem.excerpt.column) == (text, column)
 
 
 def test_a_directory_is_one_config_and_positions_stay_in_their_files(tmp_path):
@@ -428,4 +447,12 @@ def test_a_processor_that_nobody_uses_must_be_right_too_but_may_lack_what_a_bloc
         ("3:59", "compile expression \"bodyy\": undeclared reference to 'bodyy'", "did you mean `body`?"),
         ("4:88", "processor `itself` contains itself: itself → itself", "a processor cannot refer to itself"),
         ("6:48", "expected `true` or `false`, found a number", None),
+    ]
+
+
+def test_sections_of_the_wrong_kind_are_problems_of_their_own():
+    assert problems("connectors: 3\nprocessors: x\nflows: {}\n") == [
+        ("1:13", "`connectors`: expected a list, found a number", "in a list, each entry stands after `- `"),
+        ("2:13", "`processors`: expected a list, found text", "in a list, each entry stands after `- `"),
+        ("3:8", "`flows`: expected a list, found a mapping", "in a list, each entry stands after `- `"),
     ]

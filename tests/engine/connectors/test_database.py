@@ -87,7 +87,11 @@ async def test_a_password_replaces_one_in_the_dsn_with_a_warning_that_does_not_s
             2,
             "a database in memory belongs to one connection",
         ),
-        (("driver: sqlite", "dsn: a.db", "connMaxLifetime: -5m"), 2, "expected a duration, found `-5m`"),
+        (
+            ("driver: sqlite", "dsn: a.db", "connMaxLifetime: -5m"),
+            2,
+            "expected a duration, found `-5m`, which is negative",
+        ),
         (("driver: sqlite", "dsn: a.db", "connMaxLifetime: soon"), 2, "expected a duration, found `soon`"),
     ],
     ids=["driver", "no dsn", "blank dsn", "password", "URL", "memory", "negative lifetime", "no duration"],

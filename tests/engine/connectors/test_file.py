@@ -73,7 +73,7 @@ REFUSED = [
     (".", 'path ".": is a directory'),
     ("sub/..", 'path "sub/..": is a directory'),
     ("out/root", 'path "out/root": is a directory'),
-    ("a.txt/", 'path "a.txt/": is a directory'),
+    ("a.txt/", 'path "a.txt/": not a directory'),
     ("a.txt/b", 'path "a.txt/b": not a directory'),
     ("missing/a.txt", 'path "missing/a.txt": no such file or directory'),
     ("pipe", 'path "pipe" is no regular file'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import stat
 import subprocess
@@ -264,13 +265,11 @@ def text(file: Path) -> None:
             "`{}` is of version 99, and this octo knows the versions up to 1",
             f"install a newer octo, or {ELSEWHERE}",
         ),
-        (
-            Path.mkdir,
-            "`{}` cannot be opened: unable to open database file",
-            f"make the file and its directory readable and writable, or {ELSEWHERE}",
-        ),
+        (Path.mkdir, "`{}` is not an SQLite file", f"move it away, or {ELSEWHERE}"),
+        (os.mkfifo, "`{}` is not an SQLite file", f"move it away, or {ELSEWHERE}"),
+        (lambda file: file.symlink_to("/dev/zero"), "`{}` is not an SQLite file", f"move it away, or {ELSEWHERE}"),
     ],
-    ids=["text", "another program", "newer", "a directory"],
+    ids=["text", "another program", "newer", "a directory", "a pipe", "a device"],
 )
 async def test_a_file_that_is_not_ours_is_refused_and_stays_as_it_is(
     file: Path, store: Store, prepare: Any, message: str, hint: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from octo.cel.functions import Number, function
@@ -91,7 +92,10 @@ def double(value: Number | str) -> float:
     if isinstance(value, str):
         if _DOUBLE.fullmatch(value) is None:
             raise Failure(f"no double: `{value}`")
-        return float(value)
+        number = float(value)
+        if math.isinf(number) and not value.endswith(("inf", "Inf", "Infinity")):
+            raise Failure("double out of range")
+        return number
     return float(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from json.encoder import encode_basestring
@@ -9,9 +10,16 @@ from typing import Any
 
 from octo.cel.functions import function
 from octo.cel.values import Failure, Value, guard_size, to_json
+from octo.errors import shortened
 from octo.values import clean_text, dumps, number_text
 
 _NODES_MAX = 1_000_000
+
+_CORE = "tag:yaml.org,2002:"
+_TAGS = frozenset({"binary", "bool", "float", "int", "map", "merge", "null", "omap"}) | frozenset(
+    {"pairs", "seq", "set", "str", "timestamp", "value"}
+)
+"""The kinds that YAML has; any other is one of a programming language."""
 
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -129,6 +137,11 @@ class _Reader:
     def value(self, event: Any) -> Value:
         before = self.nodes
         self.nodes += 1
+        tag = getattr(event, "tag", None) or ""
+        if tag.startswith(_CORE) and tag.removeprefix(_CORE) not in _TAGS:
+            raise Failure(
+                f"text is not YAML: unknown tag `!!{tag.removeprefix(_CORE)}` in line {event.start_mark.line + 1}"
+            )
         match _name(event):
             case "Alias":
                 if event.anchor not in self.anchors:
@@ -173,7 +186,7 @@ class _Reader:
             elif not isinstance(key, str):
                 raise Failure(f"key of a mapping is not text in line {line}")
             elif key in values:
-                raise Failure(f"key `{key}` is repeated in line {line}")
+                raise Failure(f"key `{shortened(key)}` is repeated in line {line}")
             else:
                 values[key] = value
         for other in merged:
@@ -201,9 +214,13 @@ def _resolve(event: Any) -> Value:
 
 
 def _number(text: str) -> float:
-    if text[:2] in ("0x", "0o"):
-        return float(int(text[2:], 16 if text[1] == "x" else 8))
-    return float(text)
+    try:
+        number = float(int(text[2:], 16 if text[1] == "x" else 8)) if text[:2] in ("0x", "0o") else float(text)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise Failure("text is not YAML: a number is out of the range of doubles")
+    return number
 
 
 def _timestamp(text: str) -> str | None:

@@ -53,6 +53,8 @@ def test_a_conversion_has_its_value(source, expected):
         ("string(body)", "no such overload: string(null_type)"),
         ("string(b'\\xff')", "bytes are not UTF-8 text"),
         ("int('1.5')", "no int: `1.5`"),
+        ("double('1e400')", "double out of range"),
+        ("double('-1e400')", "double out of range"),
         ("int(1e30)", "int out of range"),
         ("int(0.0 / 0.0)", "int out of range"),
         ("uint(-1)", "uint out of range"),

@@ -103,6 +103,10 @@ def test_yaml_is_read_as_json_values(text, expected):
         ("1: a", "key of a mapping is not text in line 1"),
         ("a: 1\na: 2", "key `a` is repeated in line 2"),
         ("a: *x", "text is not YAML: alias `x` has no anchor before it"),
+        ("!!python/object:os.system x", "text is not YAML: unknown tag `!!python/object:os.system` in line 1"),
+        ("a:\n- !!python/tuple [1]", "text is not YAML: unknown tag `!!python/tuple` in line 2"),
+        ("1e999", "text is not YAML: a number is out of the range of doubles"),
+        ("0x" + "f" * 300, "text is not YAML: a number is out of the range of doubles"),
         ("a: &x [*x]", "text is not YAML: alias `x` has no anchor before it"),
     ],
 )
