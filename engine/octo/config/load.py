@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,22 +29,19 @@ class _Context:
 
     natural = staticmethod(environment.natural)
 
-    def __init__(self, root: Path, data: Mapping[str, Json], read: set[Path]) -> None:
+    def __init__(self, root: Path, data: Mapping[str, Json], read: set[Path], *, mocked: bool) -> None:
         self.root = root
+        self.mocked = mocked
         self._read = read
         self.shared: dict[object, Any] = {}
         self.refs: list[str] = []
         self._types: dict[object, type[Any] | OctoError] = {}
         self.templates = Templates(root)
         self.processors: Mapping[str, Mapping[str, Json]] = {
-            str(entry["name"]): entry
-            for entry in data.get("processors") or ()
-            if isinstance(entry, dict) and entry.get("name")
+            str(entry["name"]): entry for entry in _named(data.get("processors"))
         }
         self.connectors: Mapping[str, str] = {
-            str(entry["name"]): str(entry.get("type"))
-            for entry in data.get("connectors") or ()
-            if isinstance(entry, dict) and entry.get("name")
+            str(entry["name"]): str(entry.get("type")) for entry in _named(data.get("connectors"))
         }
 
     def block(self, type: str) -> type[Any]:
@@ -113,14 +110,16 @@ def build(
         problems += found
     merged, found = merge.merge(substituted)
     problems += found
+    mocked = False
     if rewrite is not None:
         data, found = rewrite(merged.data)
+        mocked = data is not merged.data
         merged = replace(merged, data=data)
         problems += found
 
     beside = set() if read is None else read
     beside.update(environment.files(documents, root))
-    context = _Context(root, merged.data, beside)
+    context = _Context(root, merged.data, beside, mocked=mocked)
     describer = Describer(Config, merged, context)
     config: Config | None = None
     try:
@@ -163,6 +162,13 @@ def _first(problems: list[Problem]) -> list[Problem]:
     if len(problems) <= MAX_PROBLEMS:
         return problems
     return [*problems[:MAX_PROBLEMS], too_many(problems[MAX_PROBLEMS])]
+
+
+def _named(entries: Json) -> Iterator[dict[str, Json]]:
+    """The entries that have a name; what is wrong with the others is reported by the models."""
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("name"):
+            yield entry
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

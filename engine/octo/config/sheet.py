@@ -77,6 +77,7 @@ class _Context:
     natural = staticmethod(natural)
 
     def __init__(self) -> None:
+        self.mocked = False
         self.refs: list[str] = []
         self.shared: dict[object, Any] = {}
 
