@@ -49,6 +49,8 @@ class LoadContext(Protocol):
     """The directory below which resources lie."""
     processors: Mapping[str, Mapping[str, Json]]
     """The named reusable blocks, as written."""
+    mocked: bool
+    """Whether mocks stand in for blocks, so that what a processor holds may never be built."""
     refs: list[str]
     """The processors that are being built, outermost first."""
     connectors: Mapping[str, str]
