@@ -66,7 +66,14 @@ def test_all_problems_of_a_file_are_in_one_report_in_the_order_of_the_file():
     [
         ("- { name: x }", ("4:11", "block requires a type or a ref", "for example `type: set-payload`")),
         ("- { typ: log }", ("4:13", 'unknown field "typ"', "did you mean `type`?")),
-        (f"- {{ {'k' * 900}: 1 }}", ("4:13", f'unknown field "{"k" * 80}…"', None)),
+        (
+            f"- {{ type: log, {'k' * 900}: 1 }}",
+            (
+                "4:24",
+                f'unknown field "{"k" * 80}…" in block `log`',
+                "known names: `message`, `level`, `logger`, `full`, `name`, `ref`, `settings`, `type`",
+            ),
+        ),
         ("- log", ("4:11", "expected a block, found text", "a block is a mapping with a `type`")),
         ("- { ref: stmp }", ("4:18", 'block ref "stmp" is not a defined processor', "define it under `processors`")),
         ("- { type: spy }", ("4:19", 'block "spy" not registered', "did you mean `split`?")),
@@ -75,13 +82,19 @@ def test_all_problems_of_a_file_are_in_one_report_in_the_order_of_the_file():
             ("4:24", "`level` is given both at the top level and under settings", "keep one of them"),
         ),
     ],
-    ids=["no-type", "misspelt-type", "long-key", "text", "unknown-ref", "internal", "twice"],
+    ids=["no-type", "misspelt-type", "misspelt-type-and-a-long-key", "text", "unknown-ref", "internal", "twice"],
 )
 def test_a_block_that_is_none_is_refused(block, found):
     (line, message, hint) = problems("flows:\n  - name: main\n    process:\n        " + block)[0]
 
     assert (line, message) == found[:2]
     assert hint == found[2] or found[1].startswith('block "spy"')
+
+
+def test_a_key_of_any_length_is_shown_short():
+    ((place, message, _),) = problems(f"flows: [ {{ name: main, process: [ {{ type: log, {'k' * 900}: 1 }} ] }} ]")
+
+    assert (place, len(message) < 200, message.startswith('unknown field "kkkk')) == ("1:48", True, True)
 
 
 def test_a_processor_gives_type_and_settings_and_the_block_overrides_key_by_key():
