@@ -342,7 +342,7 @@ def test_a_log_holds_what_flows_did_and_goes_on_where_it_ended(start: Start, tmp
         program.until("BODY")
         assert program.stop() == 0
 
-    records = read(tmp_path / "logs" / "run.jsonl")
+    records, _ = read(tmp_path / "logs" / "run.jsonl")
     assert [record.seq for record in records] == list(range(1, len(records) + 1))
     kinds = [record.kind for record in records]
     assert kinds[:5] == ["source.emit", "flow.started", "block.pre-invoke", "block.post-invoke", "flow.completed"]
