@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from octo.runlog.record import Record
 from octo.runlog.tree import read
 
 CONFIG = """\
@@ -34,8 +35,15 @@ def invoke(octo: Any, tmp_path: Path) -> Any:
     return call
 
 
+def records_of(file: Path) -> list[Record]:
+    """The records of a log, which holds nothing else."""
+    records, faulty = read(file)
+    assert not faulty
+    return records
+
+
 def kinds(file: Path) -> list[str]:
-    return [record.kind for record in read(file)]
+    return [record.kind for record in records_of(file)]
 
 
 RUN = ["flow.started", "block.pre-invoke", "block.post-invoke", "flow.completed"]
@@ -69,7 +77,7 @@ def test_secrets_are_masked(invoke: Any, tmp_path: Path) -> None:
 
 def test_a_log_of_a_run_that_failed_tells_why(invoke: Any, tmp_path: Path) -> None:
     assert invoke("--log", "run.jsonl", flow="fails").status == 1
-    assert read(tmp_path / "run.jsonl")[-1].error == (
+    assert records_of(tmp_path / "run.jsonl")[-1].error == (
         'block "price": set-payload value: evaluate expression: no such key: price'
     )
 
@@ -96,7 +104,7 @@ def test_every_row_of_each_is_a_run_of_its_own(invoke: Any, tmp_path: Path) -> N
     (tmp_path / "rows.jsonl").write_text('{"n": 1}\n{"n": 2}\n', encoding="utf-8")
     invoke("--each", "rows.jsonl", "--log", "run.jsonl", data="")
 
-    records = read(tmp_path / "run.jsonl")
+    records = records_of(tmp_path / "run.jsonl")
     assert sorted(record.kind for record in records) == sorted(RUN * 2)
     assert len({record.trace_id for record in records}) == 2
 
