@@ -170,7 +170,7 @@ WRITERS = [
     "version",
     "--help",
     "invoke --help",
-    "--show-completion bash",
+    "schema --kind suite",
     "expr 1",
     "invoke --config app.yaml --flow same",
 ]

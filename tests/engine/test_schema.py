@@ -94,8 +94,8 @@ def test_a_block_that_no_config_can_have_is_refused(block, config):
         ("{ name: a, type: loger }", False),
         ("{ name: a, type: logger, output: stderr }", False),
         ("{ name: a, type: logger, settings: { outpt: stderr } }", False),
-        ("{ name: a, type: llm-anthropic }", False),
-        ("{ name: a, type: llm-anthropic, settings: { model: m } }", False),
+        ("{ name: a, type: llm-anthropic }", True),
+        ("{ name: a, type: llm-anthropic, settings: { model: m } }", True),
         ("{ name: a, type: llm-scripted, settings: { chunkSize: 3 } }", False),
     ],
 )

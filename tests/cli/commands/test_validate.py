@@ -159,6 +159,7 @@ settings:
   prompt: |  # app.yaml:8:17
     You help: 1 < 2.
     Be brief.
+  outputType: text  # default
   maxIterations: 8  # default
   maxParallelTools: 10  # default
   tools:  # app.yaml:12:11
