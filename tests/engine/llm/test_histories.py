@@ -84,7 +84,7 @@ async def play(target: Double, steps: list, cuts: tuple[int, int]) -> None:
     said.append(Said("fine"))
     if not any(turn.role == "user" for turn in left):
         left = [*left, user("go on")]
-    answer = await ask(target, target.serve([target.say(said[-1])]), left, stream=bool(first % 2))
+    answer = await ask(target, servers[target.name], left, stream=bool(first % 2))
 
     assert Text("fine") in [Text(part.text) for part in answer.parts if isinstance(part, Text)]
 
