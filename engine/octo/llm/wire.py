@@ -120,6 +120,16 @@ class Wire(Protocol):
         """A decoder for one answer to a request."""
 
 
+def text_of(value: Json) -> str:
+    """A text of an answer; what is none counts as empty."""
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: Json) -> int | None:
+    """A number of tokens of an answer; what is no number of 0 or more is unknown."""
+    return int(value) if type(value) in (int, float) and 0 <= value < math.inf else None
+
+
 def to_bytes(body: Json) -> bytes:
     """The JSON text of a request body: keys in the order given, whole numbers without a fraction."""
     text = json.dumps(_plain(body), ensure_ascii=False, separators=(",", ":"))

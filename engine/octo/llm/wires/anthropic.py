@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +37,7 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import Credentials, Headers, join_url
 from octo.llm.facts import takes_temperature
-from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, count_of, shown, text_of, to_bytes
 from octo.values import Json, clean_text
 
 NAME: Final = "anthropic"
@@ -315,7 +314,7 @@ class Decoder:
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case {"type": "message_start", "message": {} as message}:
-                self._model = _text(message.get("model"))
+                self._model = text_of(message.get("model"))
                 self._count(message.get("usage"))
             case {"type": "content_block_start", "content_block": {"type": str()} as block}:
                 return self._start(_index(event), block)
@@ -324,9 +323,9 @@ class Decoder:
             case {"type": "content_block_stop"}:
                 return self._stop(_index(event))
             case {"type": "message_delta", "delta": {} as delta}:
-                self._stop_reason = _text(delta.get("stop_reason")) or self._stop_reason
+                self._stop_reason = text_of(delta.get("stop_reason")) or self._stop_reason
                 if isinstance(details := delta.get("stop_details"), dict):
-                    self._explanation = _text(details.get("explanation")) or _text(details.get("category"))
+                    self._explanation = text_of(details.get("explanation")) or text_of(details.get("category"))
                 self._count(event.get("usage"))
             case {"type": "message_stop"}:
                 self.complete = True
@@ -369,19 +368,19 @@ class Decoder:
             return []
         match start["type"]:
             case "text":
-                text = _text(start.get("text"))
+                text = text_of(start.get("text"))
                 self._blocks[index] = _Block("text", [text])
                 return [TextDelta(text, index)] if text else []
             case "thinking":
-                text, signature = _text(start.get("thinking")), _text(start.get("signature"))
+                text, signature = text_of(start.get("thinking")), text_of(start.get("signature"))
                 replay = {"signature": signature} if signature else {}
                 self._blocks[index] = _Block("thinking", [text], replay=replay)
                 return [ThinkingDelta(text, index)] if text else []
             case "redacted_thinking":
-                self._blocks[index] = _Block("thinking", replay={"data": _text(start.get("data"))})
+                self._blocks[index] = _Block("thinking", replay={"data": text_of(start.get("data"))})
             case "tool_use":
-                id = _text(start.get("id")) or f"call_{index}"
-                call = self._blocks[index] = _Block("tool_use", id=id, name=_text(start.get("name")))
+                id = text_of(start.get("id")) or f"call_{index}"
+                call = self._blocks[index] = _Block("tool_use", id=id, name=text_of(start.get("name")))
                 deltas: list[Delta] = [ToolStart(call.id, call.name, index)]
                 if arguments := start.get("input"):
                     call.fragments.append(json.dumps(arguments, ensure_ascii=False))
@@ -401,7 +400,7 @@ class Decoder:
                 return [ThinkingDelta(fragment, index)] if fragment else []
             case "signature_delta", "thinking":
                 replay = self._blocks[index].replay
-                replay["signature"] = replay.get("signature", "") + _text(delta.get("signature"))
+                replay["signature"] = replay.get("signature", "") + text_of(delta.get("signature"))
             case "input_json_delta", "tool_use":
                 fragment = self._append(index, delta.get("partial_json"))
                 call = self._blocks[index]
@@ -414,7 +413,7 @@ class Decoder:
         return []
 
     def _append(self, index: int, fragment: Json) -> str:
-        text = _text(fragment)
+        text = text_of(fragment)
         self._blocks[index].fragments.append(text)
         return text
 
@@ -429,9 +428,9 @@ class Decoder:
         """Fields that are present replace what was known."""
         if isinstance(usage, dict):
             for theirs, ours in _USAGE.items():
-                number: Json = usage.get(theirs)
-                if type(number) in (int, float) and 0 <= number < math.inf:
-                    self._usage[ours] = int(number)
+                number = count_of(usage.get(theirs))
+                if number is not None:
+                    self._usage[ours] = number
 
 
 def _as_stream(message: dict[str, Json], blocks: Sequence[Json]) -> Iterator[dict[str, Json]]:
@@ -448,7 +447,7 @@ def _as_stream(message: dict[str, Json], blocks: Sequence[Json]) -> Iterator[dic
 
 
 def _failure(error: Json) -> ProviderError:
-    kind = _text(error.get("type")) if isinstance(error, dict) else ""
+    kind = text_of(error.get("type")) if isinstance(error, dict) else ""
     return faults.from_event(error, retryable=kind in _RETRIED)
 
 
@@ -464,10 +463,6 @@ def _index(event: dict[str, Json]) -> int:
     if type(index) is not int:
         raise Unreadable(f"expected a whole number as `index` of a block, found {shown(index)}")
     return index
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _only_text(fields: dict[str, Json]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +37,7 @@ from octo.llm.chat import (
 from octo.llm.credentials import join_url
 from octo.llm.facts import cache_places, takes_temperature
 from octo.llm.refusals import TOOL_CHOICE
-from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shortened, shown, to_bytes
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, count_of, shortened, shown, text_of, to_bytes
 from octo.values import Json, clean_text
 
 NAME: Final = "bedrock"
@@ -396,7 +395,7 @@ class Decoder:
             case "contentBlockStop":
                 return self._stop(_index(payload))
             case "messageStop":
-                self._stop_reason = _text(payload.get("stopReason"))
+                self._stop_reason = text_of(payload.get("stopReason"))
                 return [delta for index in self._blocks for delta in self._stop(index)]
             case "metadata":
                 self._count(payload)
@@ -454,9 +453,9 @@ class Decoder:
     def _count(self, metadata: dict[str, Json]) -> None:
         usage: Json = metadata.get("usage")
         for theirs, ours in _USAGE.items() if isinstance(usage, dict) else ():
-            number: Json = usage.get(theirs)
-            if type(number) in (int, float) and 0 <= number < math.inf:
-                self._usage[ours] = int(number)
+            number = count_of(usage.get(theirs))
+            if number is not None:
+                self._usage[ours] = number
         match metadata.get("trace"):
             case {"promptRouter": {"invokedModelId": str() as model}}:
                 self._model = model
@@ -527,7 +526,3 @@ def _mapping(name: str, payload: dict[str, Json]) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise Unreadable(f"expected `{name}` to be a mapping, found {shown(value)}")
     return value
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -37,7 +37,7 @@ from octo.llm.chat import (
 from octo.llm.credentials import join_url
 from octo.llm.framing import DONE
 from octo.llm.thoughts import Thoughts
-from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, count_of, shown, text_of, to_bytes
 from octo.values import Json, clean_text
 
 NAME: Final = "chat_completions"
@@ -348,7 +348,7 @@ class Decoder:
             case {"object": "error"}:
                 raise faults.from_event(event)
             case {}:
-                self._model = self._model or _text(event.get("model"))
+                self._model = self._model or text_of(event.get("model"))
                 self._usage = event.get("usage") or self._usage
                 return self._take(event.get("choices"))
             case _:
@@ -391,7 +391,7 @@ class Decoder:
         choice = choices[0] if isinstance(choices, list) else None
         if not isinstance(choice, dict):
             raise Unreadable(f"expected `choices` to be a list of mappings, found {shown(choices)}")
-        reason = _text(choice.get("finish_reason"))
+        reason = text_of(choice.get("finish_reason"))
         if reason in _FAILED:
             raise _given_up(choice.get("error"), reason)
         whole = choice.get("message")
@@ -409,9 +409,9 @@ class Decoder:
             raise Unreadable(f"expected a message as a mapping, found {shown(delta)}")
         thought, text = _content(delta.get("content"))
         written, text = self._thoughts.feed(text)
-        thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")) or thought
+        thought = text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning")) or thought
         calls = _mappings("tool_calls", delta.get("tool_calls"))
-        refusal = _text(delta.get("refusal"))
+        refusal = text_of(delta.get("refusal"))
         self._add_details(_mappings("reasoning_details", delta.get("reasoning_details")), whole=whole)
         self._files += _images(delta.get("images"))
         deltas = self._say(thought + written, text)
@@ -436,7 +436,11 @@ class Decoder:
         """Add a fragment of a call to the call of its slot, or begin one."""
         function = delta.get("function")
         function = function if isinstance(function, dict) else {}
-        id, name, fragment = _text(delta.get("id")), _text(function.get("name")), _arguments(function.get("arguments"))
+        id, name, fragment = (
+            text_of(delta.get("id")),
+            text_of(function.get("name")),
+            _arguments(function.get("arguments")),
+        )
         index = delta.get("index")
         slot = index if isinstance(index, int) else place
         call = self._slots.get(slot)
@@ -521,7 +525,7 @@ def _mappings(key: str, value: Json) -> list[dict[str, Json]]:
 
 def _arguments(value: Json) -> str:
     """Argument text; some servers give the object itself."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else _text(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else text_of(value)
 
 
 def _images(images: Json) -> Iterator[File]:
@@ -556,13 +560,13 @@ def _usage(usage: Json, *, costs: bool) -> Usage | None:
         details if isinstance(details, dict) else {}
         for details in (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
     )
-    read = _number(usage.get("prompt_tokens"))
-    cached = _number(prompt.get("cached_tokens"))
+    read = count_of(usage.get("prompt_tokens"))
+    cached = count_of(prompt.get("cached_tokens"))
     found = Usage(
         input_tokens=read,
-        output_tokens=_number(usage.get("completion_tokens")),
-        thinking_tokens=_number(completion.get("reasoning_tokens")),
-        cached_tokens=_number(usage.get("prompt_cache_hit_tokens")) if cached is None else cached,
+        output_tokens=count_of(usage.get("completion_tokens")),
+        thinking_tokens=count_of(completion.get("reasoning_tokens")),
+        cached_tokens=count_of(usage.get("prompt_cache_hit_tokens")) if cached is None else cached,
         prompt_tokens=read,
     )
     if not any(getattr(found, name) for name in found.__slots__):
@@ -571,11 +575,3 @@ def _usage(usage: Json, *, costs: bool) -> Usage | None:
     if costs and isinstance(cost, int | float) and 0 <= cost < math.inf:
         return found + Usage(reported_cost_usd=float(cost))
     return found
-
-
-def _number(value: Json) -> int | None:
-    return int(value) if type(value) in (int, float) and 0 <= value < math.inf else None
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

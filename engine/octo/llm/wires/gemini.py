@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +35,7 @@ from octo.llm.credentials import Credentials, join_url, with_query
 from octo.llm.facts import is_before_gemini_3
 from octo.llm.framing import DONE
 from octo.llm.schemas import GeminiForm
-from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, count_of, shown, text_of, to_bytes
 from octo.values import Json, clean_text
 
 NAME: Final = "gemini"
@@ -299,7 +298,7 @@ class Decoder:
         deltas = [delta for part in _parts(candidate) for delta in self._take(part)]
         self._began = True
         self._has_candidate = self._has_candidate or candidate is not None
-        self._model = self._model or _text(event.get("modelVersion"))
+        self._model = self._model or text_of(event.get("modelVersion"))
         self._usage = event.get("usageMetadata") or self._usage
         feedback = event.get("promptFeedback")
         self._blocked = self._blocked or _named(feedback, "blockReason") != ""
@@ -329,7 +328,7 @@ class Decoder:
     def _explain(self, told: Json, key: str, explanation: str) -> None:
         word = _named(told, key)
         if word and word not in _USUAL:
-            self._told[word] = _text(told.get(explanation)) or self._told.get(word, "")
+            self._told[word] = text_of(told.get(explanation)) or self._told.get(word, "")
 
     def _stop_reason(self, message: ChatMessage) -> StopReason:
         calls = bool(message.calls)
@@ -348,10 +347,10 @@ class Decoder:
     def _take(self, part: Json) -> list[Delta]:
         match part:
             case {"functionCall": {} as call}:
-                return self._call(call, _text(part.get("thoughtSignature")))
+                return self._call(call, text_of(part.get("thoughtSignature")))
             case {"inlineData": {"data": str() as data} as blob}:
                 if part.get("thought") is not True:  # else it is a draft
-                    self._add_file(data, _text(blob.get("mimeType")))
+                    self._add_file(data, text_of(blob.get("mimeType")))
             case {"text": str() as text}:
                 return self._extend(text, part)
             case {"thoughtSignature": str()} if part.keys() <= {"thought", "thoughtSignature"}:
@@ -359,7 +358,7 @@ class Decoder:
         return []
 
     def _extend(self, text: str, part: Mapping[str, Json]) -> list[Delta]:
-        thought, signature = part.get("thought") is True, _text(part.get("thoughtSignature"))
+        thought, signature = part.get("thought") is True, text_of(part.get("thoughtSignature"))
         if not text and not signature:
             return []
         run = self._parts[-1] if self._parts else None
@@ -372,7 +371,7 @@ class Decoder:
         return [kind(text, run.index)] if text else []
 
     def _call(self, call: Mapping[str, Json], signature: str) -> list[Delta]:
-        given, name = _text(call.get("id")), _text(call.get("name"))
+        given, name = text_of(call.get("id")), text_of(call.get("name"))
         replay = {"wire": NAME}
         if given:
             replay["id"] = given
@@ -424,33 +423,24 @@ def _parts(candidate: dict[str, Json] | None) -> Sequence[Json]:
 
 def _named(value: Json, key: str) -> str:
     """A word of an enumeration; empty when it says nothing."""
-    word = _text(value.get(key)) if isinstance(value, dict) else ""
+    word = text_of(value.get(key)) if isinstance(value, dict) else ""
     return "" if word in _UNSPECIFIED else word
 
 
 def _usage(usage: Json) -> Usage | None:
     if not isinstance(usage, dict):
         return None
-    thinking = _number(usage, "thoughtsTokenCount")
-    read = _sum(_number(usage, "promptTokenCount"), _number(usage, "toolUsePromptTokenCount"))
+    thinking = count_of(usage.get("thoughtsTokenCount"))
+    read = _sum(count_of(usage.get("promptTokenCount")), count_of(usage.get("toolUsePromptTokenCount")))
     found = Usage(
         input_tokens=read,
-        output_tokens=_sum(_number(usage, "candidatesTokenCount"), thinking),
+        output_tokens=_sum(count_of(usage.get("candidatesTokenCount")), thinking),
         thinking_tokens=thinking,
-        cached_tokens=_number(usage, "cachedContentTokenCount"),
+        cached_tokens=count_of(usage.get("cachedContentTokenCount")),
         prompt_tokens=read,
     )
     return found if any(getattr(found, name) for name in found.__slots__) else None
 
 
-def _number(usage: dict[str, Json], key: str) -> int | None:
-    value: Json = usage.get(key)
-    return int(value) if type(value) in (int, float) and 0 <= value < math.inf else None
-
-
 def _sum(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import join_url
 from octo.llm.framing import DONE
-from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shortened, shown, to_bytes
+from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, count_of, shortened, shown, text_of, to_bytes
 from octo.values import Json, clean_text
 
 NAME: Final = "responses"
@@ -290,7 +289,7 @@ class Decoder:
         """What an item is in the answer, if it is anything."""
         match item.type:
             case "message" if text := clean_text(item.text):
-                phase = _text(item.whole.get("phase"))
+                phase = text_of(item.whole.get("phase"))
                 yield Text(text, {**self._mark, "phase": phase} if phase else None)
             case "function_call" if item.name:
                 yield item.call()
@@ -298,7 +297,7 @@ class Decoder:
                 text = clean_text(item.text)
                 # What is neither encrypted nor readable is kept by the vendor, which does not know it any more.
                 kept = item.whole.get("encrypted_content") or item.whole.get("content")
-                is_echoed = _text(item.whole.get("id")) and kept
+                is_echoed = text_of(item.whole.get("id")) and kept
                 if text or is_echoed:
                     yield Reasoning(text, {**self._mark, "item": _echo(item.whole)} if is_echoed else None)
             case "image_generation_call":
@@ -318,12 +317,12 @@ class Decoder:
             case "output_text.delta":
                 return self._extend(event, "message")
             case "refusal.delta":
-                return self._refuse(self._item(event, "message"), _text(event.get("delta")))
+                return self._refuse(self._item(event, "message"), text_of(event.get("delta")))
             case "function_call_arguments.delta":
                 return self._extend(event, "function_call")
             case "function_call_arguments.done":
                 item = self._item(event, "function_call")
-                return [*self._fill(item, _text(event.get("arguments"))), *self._close(item)]
+                return [*self._fill(item, text_of(event.get("arguments"))), *self._close(item)]
             case "reasoning_summary_part.added" if event.get("summary_index"):
                 return self._append(self._item(event, "reasoning"), "\n\n")
             case "reasoning_summary_text.delta":
@@ -345,7 +344,7 @@ class Decoder:
 
     def _item(self, event: dict[str, Json], type: str) -> _Item:
         """The item that an event is about, by its id or else by its place; a new one if it was not announced."""
-        id = _text(event.get("item_id"))
+        id = text_of(event.get("item_id"))
         index = event.get("output_index")
         place = index if isinstance(index, int) else self._next(type, known=not id)
         found = self._by_id.get(id) or self._items.get(place)
@@ -365,11 +364,11 @@ class Decoder:
         )
 
     def _start(self, event: dict[str, Json], given: dict[str, Json]) -> list[Delta]:
-        item = self._item({"item_id": given.get("id"), **event}, _text(given.get("type")))
+        item = self._item({"item_id": given.get("id"), **event}, text_of(given.get("type")))
         if item.type != "function_call" or item.started:
             return []
-        item.id = _text(given.get("call_id")) or _text(given.get("id")) or f"call_{item.index}"
-        item.name = _text(given.get("name"))
+        item.id = text_of(given.get("call_id")) or text_of(given.get("id")) or f"call_{item.index}"
+        item.name = text_of(given.get("name"))
         item.started = bool(item.name)
         if not item.started:
             return []
@@ -379,18 +378,18 @@ class Decoder:
     def _done(self, event: dict[str, Json], given: dict[str, Json]) -> list[Delta]:
         """The end of an item, which supplies what did not come before."""
         deltas = self._start(event, given)
-        item = self._item({"item_id": given.get("id"), **event}, _text(given.get("type")))
+        item = self._item({"item_id": given.get("id"), **event}, text_of(given.get("type")))
         item.whole = given
         match item.type:
             case "message" if not item.fragments and not item.refusal:
                 for part in _mappings(given.get("content")):
-                    deltas += self._append(item, _text(part.get("text")))
-                    deltas += self._refuse(item, _text(part.get("refusal")))
+                    deltas += self._append(item, text_of(part.get("text")))
+                    deltas += self._refuse(item, text_of(part.get("refusal")))
             case "reasoning" if not item.fragments:
                 told = _texts(given.get("summary")) or _texts(given.get("content"))
                 deltas += self._append(item, "\n\n".join(told))
             case "function_call":
-                deltas += self._fill(item, _text(given.get("arguments")))
+                deltas += self._fill(item, text_of(given.get("arguments")))
         return [*deltas, *self._close(item)]
 
     def _end(self, response: dict[str, Json]) -> list[Delta]:
@@ -405,8 +404,8 @@ class Decoder:
             if not (index in self._items and self._items[index].whole):
                 deltas += self._done({"output_index": index}, item)
         details = response.get("incomplete_details")
-        self._cut_by = _text(details.get("reason")) if isinstance(details, dict) else ""
-        self._model = _text(response.get("model"))
+        self._cut_by = text_of(details.get("reason")) if isinstance(details, dict) else ""
+        self._model = text_of(response.get("model"))
         self._usage = response.get("usage")
         self.complete = True
         return [*deltas, *self._close_all()]
@@ -414,7 +413,7 @@ class Decoder:
     # ------------------------------------------------------------ one item
 
     def _extend(self, event: dict[str, Json], type: str) -> list[Delta]:
-        return self._append(self._item(event, type), _text(event.get("delta")))
+        return self._append(self._item(event, type), text_of(event.get("delta")))
 
     def _append(self, item: _Item, text: str) -> list[Delta]:
         if not text or item.closed:
@@ -460,7 +459,7 @@ def _echo(item: dict[str, Json]) -> dict[str, Json]:
 
 def _image(result: Json) -> Iterator[File]:
     try:
-        data = b64decode(_text(result), validate=True)
+        data = b64decode(text_of(result), validate=True)
     except ValueError:
         return
     if data:
@@ -475,17 +474,13 @@ def _usage(usage: Json) -> Usage | None:
         for details in (usage.get("input_tokens_details"), usage.get("output_tokens_details"))
     )
     found = Usage(
-        input_tokens=_number(usage.get("input_tokens")),
-        output_tokens=_number(usage.get("output_tokens")),
-        thinking_tokens=_number(written.get("reasoning_tokens")),
-        cached_tokens=_number(read.get("cached_tokens")),
-        prompt_tokens=_number(usage.get("input_tokens")),
+        input_tokens=count_of(usage.get("input_tokens")),
+        output_tokens=count_of(usage.get("output_tokens")),
+        thinking_tokens=count_of(written.get("reasoning_tokens")),
+        cached_tokens=count_of(read.get("cached_tokens")),
+        prompt_tokens=count_of(usage.get("input_tokens")),
     )
     return found if any(getattr(found, name) for name in found.__slots__) else None
-
-
-def _number(value: Json) -> int | None:
-    return int(value) if type(value) in (int, float) and 0 <= value < math.inf else None
 
 
 def _mapping(key: str, event: dict[str, Json]) -> dict[str, Json]:
@@ -504,8 +499,4 @@ def _mappings(value: Json) -> list[dict[str, Json]]:
 
 
 def _texts(value: Json) -> list[str]:
-    return [text for part in _mappings(value) if (text := _text(part.get("text")))]
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
+    return [text for part in _mappings(value) if (text := text_of(part.get("text")))]
