@@ -10,6 +10,7 @@ from octo import budget
 from octo.agent import answer, attachments
 from octo.agent.calls import Calls
 from octo.agent.model import system_prompt
+from octo.agent.telling import Telling
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.budget import Budget, Limits
 from octo.config.pricing import cost
@@ -26,7 +27,6 @@ from octo.llm.chat import (
     Usage,
 )
 from octo.llm.model import ChatModel
-from octo.observe import AgentEnded, AgentGaveUp, AgentStarted, TurnEnded, TurnStarted
 from octo.values import clean_text, parse
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _QUOTED: Final = 200
 """How many characters of an answer that cannot be used stand in the error."""
-_SHOWN: Final = 2000
-"""How many characters of a prompt or reply go to the debug log."""
+_DETAIL: Final = 2000
+"""How many characters of the words of a refusal are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,7 @@ class AgentLoop:
         self.transcript = [task.opening]
         self.usage: Usage | None = None
         self.iteration = 0
+        self.telling = Telling(run, task.address, message.event_id)
         self._form = agent.form
         self._definitions = self._offered()
         self._answer_tool = self._tool_of_answer()
@@ -139,18 +140,20 @@ class AgentLoop:
 
     async def work(self) -> Ending:
         """Run to the end. Raises OctoError when the model cannot be asked or gives no usable reply."""
-        started = time.perf_counter()
-        self._tell_start()
+        self.telling.started(str(self.agent.connector), self.agent.turns, self.task.opening.text)
         try:
             with budget.opened(self.task.limits) as self._budgets:
                 ending = await self._turns()
         except OctoError as error:
-            self._tell_end(started, error=error)
+            self._tell_end(error=error)
             raise
         if isinstance(ending, GaveUp):
-            self._tell_giving_up(ending)
-        self._tell_end(started, reason=ending.reason if isinstance(ending, GaveUp) else None)
+            self.telling.gave_up(self.iteration, ending.reason, ending.detail)
+        self._tell_end(reason=ending.reason if isinstance(ending, GaveUp) else None)
         return ending
+
+    def _tell_end(self, *, reason: str | None = None, error: OctoError | None = None) -> None:
+        self.telling.ended(self.iteration, self._calls.count, self.usage, reason=reason, error=error)
 
     async def _turns(self) -> Ending:
         while self.iteration < self.agent.turns:
@@ -229,13 +232,12 @@ class AgentLoop:
         if any(one.is_spent for one in self._budgets):
             return None
         started = time.perf_counter()
-        if self.run.listens(TurnStarted):
-            self.run.emit(TurnStarted(self.task.address, self.message.event_id, self.iteration))
+        self.telling.turn_started(self.iteration)
         request = self._request()
         try:
             response = await self.model.complete(request, session=self.run.session)
         except ProviderError as error:
-            self._tell_turn(time.perf_counter() - started, request, error=error)
+            self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, error=error)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=_readable(response.message, self.iteration))
         self._served_by = response.connector
@@ -245,7 +247,7 @@ class AgentLoop:
             self.usage = usage if self.usage is None else self.usage + usage
             for one in self._budgets:
                 one.charge(usage)
-        self._tell_turn(time.perf_counter() - started, request, response)
+        self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, response)
         return response
 
     def _request(self) -> ChatRequest:
@@ -343,63 +345,6 @@ class AgentLoop:
             self.message.vars["guardrailReason"] = ending.detail
         return ending
 
-    # ------------------------------------------------------------ telling
-
-    def _tell_start(self) -> None:
-        if self.run.listens(AgentStarted):
-            self.run.emit(
-                AgentStarted(self.task.address, self.message.event_id, str(self.agent.connector), self.agent.turns)
-            )
-        self.run.log("debug", "agent prompt", block=self.task.address, prompt=self.task.opening.text[:_SHOWN])
-
-    def _tell_turn(
-        self,
-        seconds: float,
-        request: ChatRequest,
-        response: ChatResponse | None = None,
-        error: OctoError | None = None,
-    ) -> None:
-        text = response.text if response else ""
-        if self.run.listens(TurnEnded):
-            self.run.emit(
-                TurnEnded(
-                    self.task.address,
-                    self.message.event_id,
-                    self.iteration,
-                    seconds,
-                    model=response.model if response else "",
-                    stop_reason=response.stop_reason if response else "",
-                    text=text,
-                    tool_calls=len(response.calls) if response else 0,
-                    usage=response.usage if response else None,
-                    error=error,
-                    request=request,
-                    response=response,
-                )
-            )
-        self.run.log("debug", "agent reply", block=self.task.address, reply=text[:_SHOWN])
-
-    def _tell_giving_up(self, ending: GaveUp) -> None:
-        if self.run.listens(AgentGaveUp):
-            self.run.emit(
-                AgentGaveUp(self.task.address, self.message.event_id, self.iteration, ending.reason, ending.detail)
-            )
-
-    def _tell_end(self, started: float, reason: str | None = None, error: OctoError | None = None) -> None:
-        if self.run.listens(AgentEnded):
-            self.run.emit(
-                AgentEnded(
-                    self.task.address,
-                    self.message.event_id,
-                    turns=self.iteration,
-                    tool_calls=self._calls.count,
-                    seconds=time.perf_counter() - started,
-                    usage=self.usage,
-                    reason=reason,
-                    error=error,
-                )
-            )
-
 
 def _is_malformed(response: ChatResponse) -> bool:
     return response.stop_reason == "malformed" and not response.calls
@@ -408,7 +353,7 @@ def _is_malformed(response: ChatResponse) -> bool:
 def _why(response: ChatResponse) -> str:
     """Why the model refused: as the provider says, else as it says itself."""
     words = " ".join((response.stop_detail or response.text).split())
-    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
+    return words if len(words) <= _DETAIL else f"{words[:_DETAIL]}…"
 
 
 def _cut_off(response: ChatResponse) -> ToolCall | None:

@@ -1,4 +1,4 @@
-"""octo/agent/loop.py: model calls and tool calls in turn, until there is an answer or none will come."""
+"""octo/agent/loop.py, octo/agent/telling.py: model and tool calls in turn until the end, and telling of them."""
 
 from dataclasses import replace
 

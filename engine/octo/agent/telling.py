@@ -1,0 +1,83 @@
+"""What one run of an agent tells while it goes: its start and end, model calls, and that it gives up."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from octo.observe import AgentEnded, AgentGaveUp, AgentStarted, TurnEnded, TurnStarted
+
+if TYPE_CHECKING:
+    from octo.errors import OctoError
+    from octo.llm.chat import ChatRequest, ChatResponse, Usage
+    from octo.run import Run
+
+_SHOWN: Final = 2000
+"""How many characters of a prompt or reply go to the debug log."""
+
+
+class Telling:
+    """Tells the observers of a run what an agent does. What nobody wants to know is not even built."""
+
+    def __init__(self, run: Run, address: str, event_id: str) -> None:
+        self._run = run
+        self._address = address
+        self._event_id = event_id
+        self._began = time.perf_counter()
+
+    def started(self, connector: str, turns: int, prompt: str) -> None:
+        self._began = time.perf_counter()
+        if self._run.listens(AgentStarted):
+            self._run.emit(AgentStarted(self._address, self._event_id, connector, turns))
+        self._run.log("debug", "agent prompt", block=self._address, prompt=prompt[:_SHOWN])
+
+    def turn_started(self, iteration: int) -> None:
+        if self._run.listens(TurnStarted):
+            self._run.emit(TurnStarted(self._address, self._event_id, iteration))
+
+    def turn_ended(
+        self,
+        iteration: int,
+        seconds: float,
+        request: ChatRequest,
+        response: ChatResponse | None = None,
+        error: OctoError | None = None,
+    ) -> None:
+        text = response.text if response else ""
+        if self._run.listens(TurnEnded):
+            self._run.emit(
+                TurnEnded(
+                    self._address,
+                    self._event_id,
+                    iteration,
+                    seconds,
+                    model=response.model if response else "",
+                    stop_reason=response.stop_reason if response else "",
+                    text=text,
+                    tool_calls=len(response.calls) if response else 0,
+                    usage=response.usage if response else None,
+                    error=error,
+                    request=request,
+                    response=response,
+                )
+            )
+        self._run.log("debug", "agent reply", block=self._address, reply=text[:_SHOWN])
+
+    def gave_up(self, iteration: int, reason: str, detail: str) -> None:
+        if self._run.listens(AgentGaveUp):
+            self._run.emit(AgentGaveUp(self._address, self._event_id, iteration, reason, detail))
+
+    def ended(
+        self,
+        turns: int,
+        tool_calls: int,
+        usage: Usage | None,
+        *,
+        reason: str | None = None,
+        error: OctoError | None = None,
+    ) -> None:
+        if self._run.listens(AgentEnded):
+            seconds = time.perf_counter() - self._began
+            self._run.emit(
+                AgentEnded(self._address, self._event_id, turns, tool_calls, seconds, usage, reason=reason, error=error)
+            )
