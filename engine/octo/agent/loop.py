@@ -10,6 +10,7 @@ from octo import budget
 from octo.agent import answer, attachments
 from octo.agent.calls import Calls
 from octo.agent.model import system_prompt
+from octo.agent.reply import cut_off, is_malformed, readable, unfit
 from octo.agent.telling import Telling
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.budget import Budget, Limits
@@ -20,23 +21,20 @@ from octo.llm.chat import (
     ChatRequest,
     ChatResponse,
     File,
-    Reasoning,
     Text,
     ToolCall,
     ToolResult,
     Usage,
 )
 from octo.llm.model import ChatModel
-from octo.values import clean_text, parse
+from octo.values import parse
 
 if TYPE_CHECKING:
     from octo.agent.model import Agent
-    from octo.llm.chat import Part, ToolDefinition
+    from octo.llm.chat import ToolDefinition
     from octo.message import Message
     from octo.run import Run
 
-_QUOTED: Final = 200
-"""How many characters of an answer that cannot be used stand in the error."""
 _DETAIL: Final = 2000
 """How many characters of the words of a refusal are kept."""
 
@@ -167,7 +165,7 @@ class AgentLoop:
             ending = self._ending(response)
             if ending is not None:
                 return ending
-            cut = _cut_off(response)
+            cut = cut_off(response)
             self._was_cut_off = cut is not None
             if response.calls:
                 ending = await self._run_calls(response.calls, cut)
@@ -212,9 +210,9 @@ class AgentLoop:
     async def _ask(self) -> ChatResponse | None:
         """The reply of this turn; the call is repeated once when the reply is none. None when the budget is spent."""
         response = await self._call_model()
-        if response is not None and _is_malformed(response):
+        if response is not None and is_malformed(response):
             response = await self._call_model()
-            if response is not None and _is_malformed(response):
+            if response is not None and is_malformed(response):
                 why = f" ({response.stop_detail})" if response.stop_detail else ""
                 raise OctoError(f"ai-agent: the model called a tool in a form that cannot be read, twice in a row{why}")
         if response is not None and self._says_nothing(response):
@@ -239,7 +237,7 @@ class AgentLoop:
         except ProviderError as error:
             self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, error=error)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
-        response = replace(response, message=_readable(response.message, self.iteration))
+        response = replace(response, message=readable(response.message, self.iteration))
         self._served_by = response.connector
         if response.usage is not None:
             usage = replace(response.usage, cost_usd=cost(self.run.runtime.config.ai_pricing, response))
@@ -289,7 +287,7 @@ class AgentLoop:
 
     def _ending(self, response: ChatResponse) -> Ending | None:
         """How the reply ends the run, if it does. Calls that it still holds are answered, not run."""
-        calls, cut = response.calls, _cut_off(response)
+        calls, cut = response.calls, cut_off(response)
         if response.stop_reason == "refusal":
             return self._give_up(GaveUp("model refused", _why(response)), calls)
         if not calls:
@@ -317,7 +315,9 @@ class AgentLoop:
             self._show_fault(fault, response.text)
             self._say(f"The final result has not the form that is asked for: {fault}. Give it again, whole, as JSON.")
         elif self._insists:
-            raise _unfit(f"the model gave its answer without calling `{self._answer_tool.name}`", response.text)
+            raise unfit(
+                f"ai-agent: the model gave its answer without calling `{self._answer_tool.name}`", response.text
+            )
         else:
             self._insists = True
             self._say(f"Give the final result now, by calling `{self._answer_tool.name}`.")
@@ -326,7 +326,7 @@ class AgentLoop:
     def _show_fault(self, fault: str, answer: str) -> None:
         """The model is shown once where its answer failed; after that the run fails."""
         if self._was_shown:
-            raise _unfit(f"the answer has not the form of `outputSchema`: {fault}", answer)
+            raise unfit(f"ai-agent: the answer has not the form of `outputSchema`: {fault}", answer)
         self._was_shown = True
 
     def _say(self, text: str) -> None:
@@ -346,34 +346,17 @@ class AgentLoop:
         return ending
 
 
-def _is_malformed(response: ChatResponse) -> bool:
-    return response.stop_reason == "malformed" and not response.calls
-
-
 def _why(response: ChatResponse) -> str:
     """Why the model refused: as the provider says, else as it says itself."""
     words = " ".join((response.stop_detail or response.text).split())
     return words if len(words) <= _DETAIL else f"{words[:_DETAIL]}…"
 
 
-def _cut_off(response: ChatResponse) -> ToolCall | None:
-    """The call that the output cap cut off: always the last one, also when its arguments happen to parse."""
-    return response.calls[-1] if response.calls and response.stop_reason == "max_tokens" else None
-
-
 def _drawn(response: ChatResponse) -> Drawn:
     """The image of an answer that is to be one."""
     if response.message.files:
         return Drawn(response.message.files[0])
-    raise _unfit("the model made no image", response.text)
-
-
-def _unfit(text: str, answer: str) -> OctoError:
-    """The error of an answer that cannot be used; recovery chains read it whole."""
-    found = f"; the answer begins with `{answer.strip()[:_QUOTED]}`" if answer.strip() else ""
-    error = OctoError(f"ai-agent: {text}{found}")
-    error.detail = answer
-    return error
+    raise unfit("ai-agent: the model made no image", response.text)
 
 
 def _reason(call: ToolCall) -> str:
@@ -384,22 +367,3 @@ def _reason(call: ToolCall) -> str:
         return ""
     reason = arguments.get("reason") if isinstance(arguments, dict) else None
     return reason if isinstance(reason, str) else ""
-
-
-def _readable(turn: ChatMessage, iteration: int) -> ChatMessage:
-    """The turn without halves of characters, which can neither be stored nor sent, and with an id for each call."""
-    return replace(
-        turn,
-        parts=tuple(_readable_part(part, f"call-{iteration}-{index}") for index, part in enumerate(turn.parts)),
-    )
-
-
-def _readable_part(part: Part, id: str) -> Part:
-    match part:
-        case Text() | Reasoning():
-            text = clean_text(part.text)
-            return part if text == part.text else replace(part, text=text)
-        case ToolCall():
-            texts = (clean_text(part.id) or id, clean_text(part.name), clean_text(part.arguments))
-            return part if texts == (part.id, part.name, part.arguments) else ToolCall(*texts, part.replay)
-    return part

@@ -1,4 +1,4 @@
-"""octo/agent/loop.py, octo/agent/telling.py: model and tool calls in turn until the end, and telling of them."""
+"""octo/agent/loop.py, octo/agent/reply.py, octo/agent/telling.py: model and tool calls in turn, and telling of them."""
 
 from dataclasses import replace
 
