@@ -39,6 +39,10 @@ class ChatConnector(Connector, category="llm"):
     `idempotent`, an agent stays with the connector that answered last.
     """
 
+    def knows_web_search(self, model: str) -> bool:
+        """Whether a model can search the web by itself; empty is the connector's own."""
+        return False
+
     def check(self, config: Config) -> Iterator[Finding]:
         if (cycle := self._cycle(config)) and min(cycle) == self.instance:
             shown = " → ".join(f"`{name}`" for name in (*cycle, cycle[0]))

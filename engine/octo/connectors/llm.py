@@ -13,7 +13,7 @@ from octo.chat_connector import ChatConnector
 from octo.errors import ConnectorError, missing_extra
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, Headers, Platform, Tokens, header_fault, shared_headers, url_fault
-from octo.llm.providers import PROVIDERS, Provider
+from octo.llm.providers import PROVIDERS, Provider, provider_of
 from octo.llm.thinking import EFFORTS
 from octo.llm.wire import Endpoint
 from octo.values import Json
@@ -118,6 +118,9 @@ class LlmConnector(ChatConnector):
     @property
     def row(self) -> Provider:
         return PROVIDERS[self.provider]
+
+    def knows_web_search(self, model: str) -> bool:
+        return provider_of(self.provider, model or self.model.strip()).searches
 
     @asynccontextmanager
     async def connect(self, runtime: Runtime) -> AsyncIterator[HttpModel]:

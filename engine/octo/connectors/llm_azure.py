@@ -27,6 +27,9 @@ class LlmAzureOpenAi(TokenConnector, type="llm-azure-openai"):
     wire: Wire = "responses"
     """The API that is called: `chat` for Chat Completions; else Responses, and Chat Completions where it is missing."""
 
+    def knows_web_search(self, model: str) -> bool:
+        return self.wire != "chat" and super().knows_web_search(model)
+
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         return replace(super().credentials(environ), route=self.wire)
 

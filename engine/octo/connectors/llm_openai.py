@@ -98,5 +98,8 @@ class LlmOpenAi(TokenConnector, type="llm-openai"):
         if fault := header_fault("OpenAI-Organization", self.organization_id.strip()):
             refusals.add(fault, "organizationId")
 
+    def knows_web_search(self, model: str) -> bool:
+        return self.wire != "chat" and super().knows_web_search(model)
+
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         return replace(super().credentials(environ), organization_id=self.organization_id.strip(), route=self.wire)

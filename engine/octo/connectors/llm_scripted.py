@@ -304,6 +304,9 @@ class LlmScripted(ChatConnector, type="llm-scripted"):
         refusals.raise_if_any()
         return self
 
+    def knows_web_search(self, model: str) -> bool:
+        return True
+
     @asynccontextmanager
     async def connect(self, runtime: Runtime) -> AsyncIterator[scripted.ScriptedModel]:
         script = self.script or Script.model_construct()

@@ -12,12 +12,23 @@ from octo.values import Json
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A page of the web that a text rests on. `start` and `end` are places in that text, where they are known."""
+
+    url: str
+    title: str = ""
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """Plain text of a user, or of the assistant's answer."""
 
     text: str
     replay: Json = None
     """Opaque data of the wire that made the text, for example a signature."""
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,18 @@ class File:
     name: str = ""
 
 
-Part: TypeAlias = Text | Reasoning | ToolCall | ToolResult | File
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A step of a search of the web that the provider made by itself, within a turn of the assistant.
+
+    `query` is what was searched for, where the step tells it; `replay` is as that of reasoning.
+    """
+
+    query: str = ""
+    replay: Json = None
+
+
+Part: TypeAlias = Text | Reasoning | ToolCall | ToolResult | File | Search
 Role: TypeAlias = Literal["user", "assistant", "tool"]
 
 
@@ -86,10 +108,26 @@ class ChatMessage:
     def files(self) -> tuple[File, ...]:
         return tuple(part for part in self.parts if isinstance(part, File))
 
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The pages that the text rests on, with their places in the whole text of the turn."""
+        found: list[Citation] = []
+        length = 0
+        for part in self.parts:
+            if isinstance(part, Text):
+                found += (_further(citation, length) for citation in part.citations)
+                length += len(part.text)
+        return tuple(found)
+
     def without_files(self) -> ChatMessage:
         if not self.files:
             return self
         return replace(self, parts=tuple(part for part in self.parts if not isinstance(part, File)))
+
+
+def _further(citation: Citation, by: int) -> Citation:
+    start, end = citation.start, citation.end
+    return replace(citation, start=None if start is None else start + by, end=None if end is None else end + by)
 
 
 def user(text: str, *files: File) -> ChatMessage:
@@ -141,6 +179,8 @@ class ChatRequest:
     output_schema: Json = None
     """The JSON Schema of the answer; a wire that cannot ask for one leaves it out."""
     output_type: Literal["text", "image"] = "text"
+    web_search: bool = False
+    """Whether the model may search the web; a provider without that refuses the request."""
     may_think_first: bool = False
     """Whether a tool that is to be called may be just offered, where the vendor does not let the model think else."""
     only: str = ""
@@ -224,6 +264,15 @@ class ChatResponse:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         return self.message.calls
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        return self.message.citations
+
+    @property
+    def searched(self) -> bool:
+        """Whether the provider searched the web for it."""
+        return any(isinstance(part, Search) for part in self.message.parts)
 
 
 # ---------------------------------------------------------------- deltas

@@ -44,6 +44,8 @@ class Provider:
     """Whether `chat` is tried where an endpoint does not have the first one, if the connector does not say."""
     draws: bool = False
     """Whether models of it make images."""
+    searches: bool = False
+    """Whether models of it search the web by themselves, on the API that is called first."""
     imagen: Wire | None = None
     """The wire of models that do nothing else."""
     embedder: Embedder | None = None
@@ -133,6 +135,7 @@ PROVIDERS: Final = {
             media_types=anthropic.MEDIA_TYPES,
             forwards=_MESSAGES,
             lists=lambda base_url: (with_query(anthropic.url(base_url, "models"), "limit=1000"),),
+            searches=True,
         ),
         Provider(
             id="googleai",
@@ -147,6 +150,7 @@ PROVIDERS: Final = {
             draws=True,
             imagen=imagen,
             embedder=GeminiEmbedder(),
+            searches=True,
         ),
         Provider(
             id="openai",
@@ -160,6 +164,7 @@ PROVIDERS: Final = {
             forwards=_OPENAI,
             draws=True,
             embedder=_OPENAI_EMBEDDER,
+            searches=True,
         ),
         Provider(
             id="azure_openai",
@@ -174,6 +179,7 @@ PROVIDERS: Final = {
             forwards=_OPENAI,
             draws=True,
             embedder=_OPENAI_EMBEDDER,
+            searches=True,
         ),
         Provider(
             id="azure_foundry",
@@ -196,6 +202,7 @@ PROVIDERS: Final = {
             key_header="x-api-key",
             media_types=anthropic.MEDIA_TYPES,
             forwards=_MESSAGES,
+            searches=True,
         ),
         Provider(
             id="aws_bedrock",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
-from octo.llm.chat import ChatMessage, ChatRequest, File, Reasoning, Text, ToolCall, ToolResult
+from octo.llm.chat import ChatMessage, ChatRequest, File, Reasoning, Search, Text, ToolCall, ToolResult
 from octo.values import Json, parse
 
 _PARSED: Final = 32768
@@ -30,7 +30,7 @@ def asked(request: ChatRequest, told: Sequence[ChatMessage]) -> dict[str, Json]:
 def turn(message: ChatMessage) -> dict[str, Json]:
     """One turn, sorted by kinds of parts. Of files there is all but the content."""
     shown: dict[str, Any] = {"role": message.role, "reasoning": "", "text": ""}
-    lists: dict[str, list[Json]] = {"files": [], "calls": [], "results": []}
+    lists: dict[str, list[Json]] = {"files": [], "searches": [], "calls": [], "results": []}
     for part in message.parts:
         match part:
             case Text():
@@ -39,6 +39,8 @@ def turn(message: ChatMessage) -> dict[str, Json]:
                 shown["reasoning"] += part.text
             case File():
                 lists["files"].append(_filled({"mimeType": part.mime_type, "name": part.name, "size": len(part.data)}))
+            case Search():
+                lists["searches"] += [part.query] if part.query else []
             case ToolCall():
                 lists["calls"].append({"toolCallId": part.id, "tool": part.name, "input": decoded(part.arguments)})
             case ToolResult():
@@ -46,7 +48,8 @@ def turn(message: ChatMessage) -> dict[str, Json]:
                 lists["results"].append(result | ({"isError": True} if part.is_error else {}))
             case _:
                 assert_never(part)
-    return _filled(shown | lists)
+    citations = [_filled({"url": one.url, "title": one.title}) for one in message.citations]
+    return _filled(shown | lists | {"citations": citations})
 
 
 def decoded(text: str) -> Json:

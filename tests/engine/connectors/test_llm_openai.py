@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from octo.chat_connector import ChatConnector
 from octo.connectors.llm import LlmConnector
 from octo.errors import AuthenticationFailed, ConfigError
 from octo.llm.chat import ChatRequest, user
@@ -203,3 +204,35 @@ async def test_a_token_that_is_not_given_is_told_with_the_connector_and_without_
         'llm-azure-openai complete: connector "gpt": no access token: status 401: no app for ***'
     )
     assert caught.value.hint == f"check {where}"
+
+
+SEARCHES = {
+    "Responses": (("llm-openai", "apiKey: k"), True),
+    "Chat Completions of OpenAI": (("llm-openai", "apiKey: k", "wire: chat"), False),
+    "Responses on Azure": (("llm-azure-openai", "apiKey: k", "baseURL: https://r.openai.azure.com"), True),
+    "Chat Completions on Azure": (
+        ("llm-azure-openai", "apiKey: k", "baseURL: https://r.openai.azure.com", "wire: chat"),
+        False,
+    ),
+    "Claude on Foundry": (
+        ("llm-azure-foundry", "apiKey: k", "baseURL: https://r.services.ai.azure.com", "model: claude-sonnet-4-6"),
+        True,
+    ),
+    "others on Foundry": (
+        ("llm-azure-foundry", "apiKey: k", "baseURL: https://r.services.ai.azure.com", "model: gpt-5"),
+        False,
+    ),
+    "Claude": (("llm-anthropic", "apiKey: k"), True),
+    "Gemini": (("llm-gemini", "apiKey: k"), True),
+    "Bedrock": (("llm-bedrock", "apiKey: k", "region: eu-west-1", "model: anthropic.claude-x"), False),
+    "OpenRouter": (("llm-openrouter", "apiKey: k"), False),
+    "a script": (("llm-scripted", "turns: [{text: hi}]"), True),
+}
+
+
+@pytest.mark.parametrize(("settings", "knows"), SEARCHES.values(), ids=SEARCHES)
+def test_a_connector_says_whether_its_model_can_search_the_web(settings: tuple[str, ...], knows: bool):
+    connector = config(yaml(*settings)).connector("gpt")
+
+    assert isinstance(connector, ChatConnector)
+    assert connector.knows_web_search("") is knows

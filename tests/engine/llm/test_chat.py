@@ -1,6 +1,17 @@
 """octo/llm/chat.py: the neutral conversation."""
 
-from octo.llm.chat import ChatMessage, File, Reasoning, Text, ToolCall, Usage, user
+from octo.llm.chat import (
+    ChatMessage,
+    ChatResponse,
+    Citation,
+    File,
+    Reasoning,
+    Search,
+    Text,
+    ToolCall,
+    Usage,
+    user,
+)
 
 PICTURE = File("image/png", b"...")
 
@@ -19,6 +30,20 @@ def test_files_can_be_taken_out_of_a_turn():
 def test_a_user_turn_has_its_files_first_and_no_empty_text():
     assert user("look", PICTURE).parts == (PICTURE, Text("look"))
     assert user("", PICTURE).parts == (PICTURE,)
+
+
+def test_citations_have_their_places_in_the_whole_text():
+    first = Text("It is dry. ", citations=(Citation("https://a", "A", 0, 10),))
+    second = Text("It is hot.", citations=(Citation("https://b", "B", 6, 9), Citation("https://c")))
+    turn = ChatMessage("assistant", (Search("weather"), first, second))
+
+    assert turn.citations == (
+        Citation("https://a", "A", 0, 10),
+        Citation("https://b", "B", 17, 20),
+        Citation("https://c"),
+    )
+    answer = ChatResponse(turn, "end_turn")
+    assert (answer.citations, answer.searched) == (turn.citations, True)
 
 
 def test_unknown_plus_a_number_is_that_number():

@@ -20,6 +20,7 @@ from octo.llm.chat import (
     OnDelta,
     Part,
     Reasoning,
+    Search,
     StopReason,
     Text,
     TextDelta,
@@ -317,7 +318,7 @@ def _text_of(part: Part) -> str:
     match part:
         case ToolCall():
             return part.arguments
-        case File():
+        case File() | Search():
             return ""
     return part.text
 
