@@ -45,5 +45,57 @@ def _entries(db: Connection) -> None:
     db.execute("CREATE INDEX entries_expires ON entries (expires) WHERE expires IS NOT NULL")
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries,)
+def _runs(db: Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE runs (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            flow TEXT NOT NULL,
+            config TEXT NOT NULL,
+            began INTEGER NOT NULL,   -- nanoseconds since 1970, as all points in time
+            host TEXT NOT NULL,
+            pid INTEGER NOT NULL,
+            seen INTEGER NOT NULL,
+            ended INTEGER,            -- null: goes on, or broke off
+            outcome TEXT NOT NULL DEFAULT '',
+            error TEXT NOT NULL DEFAULT '',
+            turns INTEGER NOT NULL DEFAULT 0,
+            tool_calls INTEGER NOT NULL DEFAULT 0,
+            tokens_read INTEGER,      -- null: unknown, as the two that follow
+            tokens_written INTEGER,
+            cost REAL,
+            records INTEGER NOT NULL DEFAULT 0,
+            log_size INTEGER NOT NULL DEFAULT 0
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE run_agents (
+            run INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            address TEXT NOT NULL,
+            name TEXT NOT NULL,
+            source TEXT NOT NULL,
+            version INTEGER,
+            hash TEXT NOT NULL,
+            connector TEXT NOT NULL,
+            turns INTEGER NOT NULL,
+            tool_calls INTEGER NOT NULL,
+            tokens_read INTEGER,
+            tokens_written INTEGER,
+            cost REAL,
+            seconds REAL,             -- null: still works, or broke off
+            reason TEXT NOT NULL,
+            error TEXT NOT NULL,
+            PRIMARY KEY (run, position)
+        ) WITHOUT ROWID
+        """
+    )
+    db.execute("CREATE TABLE run_logs (part INTEGER PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL)")
+    db.execute("CREATE INDEX run_logs_run ON run_logs (run, part)")
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries, _runs)
 LATEST: Final = len(STEPS)

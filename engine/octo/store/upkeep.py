@@ -27,7 +27,7 @@ class Contents:
     log: int
     """Bytes that wait in the write-ahead log beside it."""
     rows: dict[str, int]
-    """How many rows each table has."""
+    """How many rows each table has that is not empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ async def contents(store: Store) -> Contents | None:
         version: int = db.execute("PRAGMA user_version").fetchone()[0]
         tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         names: list[str] = [name for (name,) in tables]
-        rows = {name: db.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in sorted(names)}
+        counts = {name: db.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in sorted(names)}
+        rows = {name: count for name, count in counts.items() if count}
         return Contents(version, _size(store.path), _size(_log(store.path)), rows)
 
     return await store.read(work, None)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from octo.errors import StoreError
-from octo.store import entries
+from octo.store import entries, migrations
 from octo.store.store import Store
 
 ELSEWHERE = "name another directory with `--store DIR`"
@@ -138,7 +138,7 @@ async def test_a_process_that_is_killed_leaves_what_it_finished_and_nothing_else
     code = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from octo.store import entries
+from octo.store import entries, migrations
 from octo.store.store import Store
 
 def finished(db): entries.put(db, "user", "finished", "1", 1, expires=None)
@@ -262,7 +262,7 @@ def text(file: Path) -> None:
         (other_program, "`{}` is the SQLite file of another program", ELSEWHERE),
         (
             newer,
-            "`{}` is of version 99, and this octo knows the versions up to 1",
+            f"`{{}}` is of version 99, and this octo knows the versions up to {migrations.LATEST}",
             f"install a newer octo, or {ELSEWHERE}",
         ),
         (Path.mkdir, "`{}` is not an SQLite file", f"move it away, or {ELSEWHERE}"),
