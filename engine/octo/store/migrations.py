@@ -97,5 +97,55 @@ def _runs(db: Connection) -> None:
     db.execute("CREATE INDEX run_logs_run ON run_logs (run, part)")
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries, _runs)
+def _memories(db: Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE memories (
+            workspace TEXT NOT NULL,
+            key TEXT NOT NULL,
+            block TEXT NOT NULL,
+            messages TEXT NOT NULL,  -- JSON
+            count INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            updated INTEGER NOT NULL,
+            PRIMARY KEY (workspace, key, block)
+        )
+        """
+    )
+    db.execute("CREATE INDEX memories_key ON memories (key)")
+
+
+def _transcripts(db: Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE transcripts (
+            id TEXT PRIMARY KEY,
+            flow TEXT NOT NULL,
+            title TEXT NOT NULL,
+            began INTEGER NOT NULL,
+            updated INTEGER NOT NULL
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE transcript_rows (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            conversation TEXT NOT NULL,
+            role TEXT NOT NULL,
+            text TEXT NOT NULL,
+            at INTEGER NOT NULL,
+            ok INTEGER NOT NULL,
+            run TEXT NOT NULL,
+            block TEXT NOT NULL,
+            thinking TEXT NOT NULL,
+            arguments TEXT NOT NULL,
+            result TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX transcript_rows_conversation ON transcript_rows (conversation, number)")
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries, _runs, _memories, _transcripts)
 LATEST: Final = len(STEPS)
