@@ -35,6 +35,7 @@ async def invoke(
     *,
     vars: dict[str, Json] | None = None,
     content_type: str | None = None,
+    memory_id: str = "",
     limit: float | None = None,
 ) -> Outcome:
     """Open a runtime, call a flow, and close the runtime again. `limit` is the time for the call, in seconds.
@@ -48,7 +49,10 @@ async def invoke(
     try:
         async with opened:
             try:
-                outcome = Outcome(await call(runtime, flow, body, vars=vars, content_type=content_type, limit=limit))
+                message = await call(
+                    runtime, flow, body, vars=vars, content_type=content_type, memory_id=memory_id, limit=limit
+                )
+                outcome = Outcome(message)
             except Dropped:
                 outcome = Outcome()
     except OctoError as error:
@@ -65,13 +69,14 @@ async def call(
     *,
     vars: dict[str, Json] | None = None,
     content_type: str | None = None,
+    memory_id: str = "",
     limit: float | None = None,
 ) -> Message:
     """Call a flow of an open runtime. Raises Dropped, and OctoError when it fails or runs out of time."""
     clock = asyncio.timeout(limit)
     try:
         async with clock:
-            return await runtime.invoke(flow, body, vars=vars, content_type=content_type)
+            return await runtime.invoke(flow, body, vars=vars, content_type=content_type, memory_id=memory_id)
     except TimeoutError as error:
         if not clock.expired():
             raise

@@ -46,7 +46,18 @@ class ChainFailed(RunError):
 class Run:
     """One message on its way through a flow, and through the flows that it calls."""
 
-    __slots__ = ("_entered", "_left", "_stage", "environment", "flow", "in_pool", "runtime", "session", "trail")
+    __slots__ = (
+        "_entered",
+        "_left",
+        "_stage",
+        "environment",
+        "flow",
+        "in_pool",
+        "memory_id",
+        "runtime",
+        "session",
+        "trail",
+    )
 
     def __init__(
         self,
@@ -56,6 +67,7 @@ class Run:
         session: dict[object, Any] | None = None,
         trail: tuple[str, ...] = (),
         in_pool: bool = False,
+        memory_id: str = "",
     ) -> None:
         self.runtime = runtime
         self.flow = flow
@@ -66,6 +78,8 @@ class Run:
         """The flows that called each other to get here, this one last."""
         self.in_pool = in_pool
         """Whether this is a piece of work of a flow's pool."""
+        self.memory_id = memory_id.strip()
+        """Which memory this invocation is part of, called flows included; empty for none."""
         self.environment: Mapping[str, str] = runtime.config.environment.values
         self._entered = runtime.listeners(BlockEntered)
         self._left = runtime.listeners(BlockLeft)
@@ -165,7 +179,14 @@ class Run:
             start = names.index(name)
             cycle = " → ".join(names[start : names.index(name, start + 1) + 1])
             raise RunError(f"call depth {DEPTH_LIMIT} exceeded: {cycle} → …")
-        run = Run(self.runtime, name, session=self.session, trail=self.trail, in_pool=self.in_pool)
+        run = Run(
+            self.runtime,
+            name,
+            session=self.session,
+            trail=self.trail,
+            in_pool=self.in_pool,
+            memory_id=self.memory_id,
+        )
         return await run.through(flow, message)
 
     # ------------------------------------------------------------ work beside this
@@ -197,7 +218,14 @@ class Run:
 
     def _in_pool(self) -> Run:
         """This run, as its pieces of work see it."""
-        return Run(self.runtime, self.flow, session=self.session, trail=self.trail[:-1], in_pool=True)
+        return Run(
+            self.runtime,
+            self.flow,
+            session=self.session,
+            trail=self.trail[:-1],
+            in_pool=True,
+            memory_id=self.memory_id,
+        )
 
     # ------------------------------------------------------------ expressions
 

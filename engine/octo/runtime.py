@@ -45,7 +45,8 @@ class Runtime:
     1970, `new_id` the ids of messages, `random` so many bytes. What it keeps goes to `store`; without one it is kept
     in memory and ends with the runtime. `outputs` takes the lines that logs write to `stdout` and `stderr`.
 
-    `limits` caps what one invocation may spend on models.
+    `limits` caps what one invocation may spend on models. With `streaming`, observers hear of the answers of agents
+    while they come.
 
     With `serving`, flows take messages from their sources as soon as `serve` is called. Without, every flow is called
     by its name, and what only sources need is not opened.
@@ -62,6 +63,7 @@ class Runtime:
         observers: Sequence[Observer] = (),
         outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
         limits: Limits | None = None,
+        streaming: bool = False,
         clock: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         new_id: Callable[[], str] = random_id,
@@ -73,6 +75,7 @@ class Runtime:
         self.stage = stage
         """The doubles of the call, if it has any."""
         self.outputs = outputs
+        self.streaming = streaming
         self.clock = clock
         self.sleep = sleep
         """Waits so many seconds of that clock."""
@@ -188,20 +191,22 @@ class Runtime:
         *,
         vars: dict[str, Json] | None = None,
         content_type: str | None = None,
+        memory_id: str = "",
     ) -> Message:
-        """Call a flow from outside.
+        """Call a flow from outside. `memory_id` says which memory its agents are to go on with; blank for none.
 
         Returns the message that came out. Raises Dropped when the flow filtered it out, UsageError for a flow
         that does not exist, OctoError when the flow failed.
         """
         message = self.message(clone(body), vars=vars, content_type=content_type)
         called = self.flow(flow)
+        run = Run(self, flow, memory_id=memory_id)
         if self._limits is None:
-            return await Run(self, flow).through(called, message)
+            return await run.through(called, message)
         from octo.budget import opened
 
         with opened(self._limits):
-            return await Run(self, flow).through(called, message)
+            return await run.through(called, message)
 
     def flow(self, name: str) -> Flow:
         """The flow of that name; raises UsageError with a near miss."""
