@@ -108,6 +108,28 @@ class TurnEnded(Event):
     error: OctoError | None = None
     request: ChatRequest | None = field(default=None, compare=False, repr=False)
     response: ChatResponse | None = field(default=None, compare=False, repr=False)
+    purpose: str = ""
+    """What the call is for, when it is no turn of the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionStarted(Event):
+    """The next prompt of an agent would have `before` tokens, and `most` are allowed; it is made shorter."""
+
+    strategy: str
+    before: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionEnded(Event):
+    """The conversation of an agent was made shorter by so many turns, if that was possible."""
+
+    strategy: str
+    before: int
+    after: int
+    most: int
+    dropped: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from octo import budget
 from octo.agent import answer, attachments
 from octo.agent.calls import Calls
+from octo.agent.ending import Answered, Drawn, Ending, GaveUp, Halted
+from octo.agent.memory import summary
+from octo.agent.memory.compaction import Bounds, Context
+from octo.agent.memory.session import Memory, NoMemory, Recalled, Transcript
 from octo.agent.model import system_prompt
 from octo.agent.reply import cut_off, is_malformed, readable, unfit
 from octo.agent.telling import Telling
@@ -20,7 +24,6 @@ from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
     ChatResponse,
-    File,
     Text,
     ToolCall,
     ToolResult,
@@ -30,6 +33,8 @@ from octo.llm.model import ChatModel
 from octo.values import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from octo.agent.model import Agent
     from octo.llm.chat import ToolDefinition
     from octo.message import Message
@@ -40,36 +45,6 @@ _DETAIL: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The model gave its final answer, which may be empty."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """The model made an image."""
-
-    file: File
-
-
-@dataclass(frozen=True, slots=True)
-class GaveUp:
-    """There will be no answer; `detail` is the model's own reason, if it gave one."""
-
-    reason: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Halted:
-    """A tool asked to complete the flow right here."""
-
-
-Ending: TypeAlias = Answered | Drawn | GaveUp | Halted
-
-
-@dataclass(frozen=True, slots=True)
 class Task:
     """What one run of an agent is to do, beyond what the agent itself says."""
 
@@ -77,8 +52,8 @@ class Task:
     """Of the block that runs the agent."""
     json_only: bool
     """Whether the model is asked for JSON without prose."""
-    opening: ChatMessage
-    """The first user turn, with the files that ride on it."""
+    opening: ChatMessage | None
+    """The first user turn, with the files that ride on it; none when the recalled conversation ends with one."""
     may_give_up: bool = False
     """Whether the model is offered to take the default path."""
     limits: Limits | None = None
@@ -87,6 +62,12 @@ class Task:
     """Send the files again with every later turn."""
     response_media: str = ""
     """Variable that receives the files that the model produces; empty for none."""
+    memory: Memory = field(default_factory=NoMemory)
+    """Where the conversation comes from and where it is kept."""
+    bounds: Bounds = field(default_factory=Bounds)
+    """How long the prompt may be."""
+    scope: str = ""
+    """Stands before the names of tools in `vars.toolScope`; by default something new in every run."""
 
 
 class AgentLoop:
@@ -98,10 +79,11 @@ class AgentLoop:
         self.message = message
         self.run = run
         self.model = run.connector(agent.connector or "", ChatModel)  # type: ignore[type-abstract]  # never instantiated
-        self.transcript = [task.opening]
+        self.transcript = Transcript(Recalled(), task.opening)
         self.usage: Usage | None = None
         self.iteration = 0
         self.telling = Telling(run, task.address, message.event_id)
+        self.context = Context(task.bounds, summarize=self._summarize, warn=self._warn, watcher=self.telling)
         self._form = agent.form
         self._definitions = self._offered()
         self._answer_tool = self._tool_of_answer()
@@ -115,7 +97,7 @@ class AgentLoop:
         self._calls = Calls(
             agent.tools,
             message,
-            Surroundings(run, message.body, f"run-{run.runtime.new_id()}"),
+            Surroundings(run, message.body, task.scope or f"run-{run.runtime.new_id()}"),
             at_once=agent.at_once,
             address=task.address,
         )
@@ -138,10 +120,14 @@ class AgentLoop:
 
     async def work(self) -> Ending:
         """Run to the end. Raises OctoError when the model cannot be asked or gives no usable reply."""
-        self.telling.started(str(self.agent.connector), self.agent.turns, self.task.opening.text)
+        self.telling.started(
+            str(self.agent.connector), self.agent.turns, self.task.opening.text if self.task.opening else ""
+        )
         try:
             with budget.opened(self.task.limits) as self._budgets:
+                await self._recall()
                 ending = await self._turns()
+                await self.task.memory.save(self.transcript, ending, self.context)
         except OctoError as error:
             self._tell_end(error=error)
             raise
@@ -153,9 +139,15 @@ class AgentLoop:
     def _tell_end(self, *, reason: str | None = None, error: OctoError | None = None) -> None:
         self.telling.ended(self.iteration, self._calls.count, self.usage, reason=reason, error=error)
 
+    async def _recall(self) -> None:
+        recalled = await self.task.memory.load()
+        self.transcript = Transcript(recalled, self.task.opening)
+        self.context.recalled(recalled)
+
     async def _turns(self) -> Ending:
         while self.iteration < self.agent.turns:
             self.iteration += 1
+            await self.context.make_room(self.transcript)
             response = await self._ask()
             if response is None:
                 self.iteration -= 1
@@ -169,6 +161,7 @@ class AgentLoop:
             self._was_cut_off = cut is not None
             if response.calls:
                 ending = await self._run_calls(response.calls, cut)
+                await self.task.memory.checkpoint(self.transcript, self.context)
             if self._calls.stop_requested:
                 return Halted()
             if ending is not None:
@@ -223,36 +216,57 @@ class AgentLoop:
                     hint="raise `maxTokens`" if response.stop_reason == "max_tokens" else None,
                 )
         if self.iteration == 1 and not self.task.keep_attachments:
-            self.transcript[:] = [turn.without_files() for turn in self.transcript]
+            self.transcript.drop_files()
         return response
 
     async def _call_model(self) -> ChatResponse | None:
         if any(one.is_spent for one in self._budgets):
             return None
-        started = time.perf_counter()
-        self.telling.turn_started(self.iteration)
         request = self._request()
+        response = await self._complete(request)
+        self._served_by = response.connector
+        self.context.measured(request.messages, response.usage)
+        return response
+
+    async def _complete(self, request: ChatRequest, purpose: str = "") -> ChatResponse:
+        """Make a model call: charged and told, whatever it is for."""
+        started = time.perf_counter()
+        self.telling.turn_started(self.iteration, purpose)
         try:
             response = await self.model.complete(request, session=self.run.session)
         except ProviderError as error:
-            self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, error=error)
+            seconds = time.perf_counter() - started
+            self.telling.turn_ended(self.iteration, seconds, request, error=error, purpose=purpose)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=readable(response.message, self.iteration))
-        self._served_by = response.connector
         if response.usage is not None:
             usage = replace(response.usage, cost_usd=cost(self.run.runtime.config.ai_pricing, response))
             response = replace(response, usage=usage)
             self.usage = usage if self.usage is None else self.usage + usage
             for one in self._budgets:
                 one.charge(usage)
-        self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, response)
+        self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, response, purpose=purpose)
         return response
+
+    async def _summarize(self, turns: Sequence[ChatMessage]) -> str:
+        """A summary of turns by the same model; blank when there is none, or nothing left to pay it with."""
+        if any(one.is_spent for one in self._budgets):
+            return ""
+        try:
+            response = await self._complete(summary.request(turns, model=self.agent.model or None), summary.PURPOSE)
+        except OctoError as error:
+            self._warn(f"the conversation could not be summarized: {error.message}")
+            return ""
+        return response.text
+
+    def _warn(self, text: str) -> None:
+        self.run.log("warn", text, block=self.task.address)
 
     def _request(self) -> ChatRequest:
         agent = self.agent
         tool = self._answer_tool
         return ChatRequest(
-            messages=tuple(self.transcript),
+            messages=self.transcript.sent(),
             system=self._system,
             tools=self._definitions if tool is None else (*self._definitions, tool),
             tool_choice="auto" if tool is None else "any",
@@ -264,7 +278,7 @@ class AgentLoop:
             temperature=agent.temperature,
             reasoning_effort=agent.reasoning_effort or None,
             only=self._served_by if self._calls.acted else "",
-            cache=bool(self._definitions),
+            cache=bool(self._definitions) or not isinstance(self.task.memory, NoMemory),
             cache_key=f"{self.run.runtime.config.service.name or ''}/{self.task.address}",
         )
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from octo.observe import AgentEnded, AgentGaveUp, AgentStarted, TurnEnded, TurnStarted
+from octo.observe import (
+    AgentEnded,
+    AgentGaveUp,
+    AgentStarted,
+    CompactionEnded,
+    CompactionStarted,
+    TurnEnded,
+    TurnStarted,
+)
 
 if TYPE_CHECKING:
     from octo.errors import OctoError
@@ -31,8 +39,8 @@ class Telling:
             self._run.emit(AgentStarted(self._address, self._event_id, connector, turns))
         self._run.log("debug", "agent prompt", block=self._address, prompt=prompt[:_SHOWN])
 
-    def turn_started(self, iteration: int) -> None:
-        if self._run.listens(TurnStarted):
+    def turn_started(self, iteration: int, purpose: str = "") -> None:
+        if not purpose and self._run.listens(TurnStarted):
             self._run.emit(TurnStarted(self._address, self._event_id, iteration))
 
     def turn_ended(
@@ -42,6 +50,7 @@ class Telling:
         request: ChatRequest,
         response: ChatResponse | None = None,
         error: OctoError | None = None,
+        purpose: str = "",
     ) -> None:
         text = response.text if response else ""
         if self._run.listens(TurnEnded):
@@ -59,9 +68,18 @@ class Telling:
                     error=error,
                     request=request,
                     response=response,
+                    purpose=purpose,
                 )
             )
         self._run.log("debug", "agent reply", block=self._address, reply=text[:_SHOWN])
+
+    async def compaction_started(self, strategy: str, before: int, most: int) -> None:
+        if self._run.listens(CompactionStarted):
+            self._run.emit(CompactionStarted(self._address, self._event_id, strategy, before, most))
+
+    async def compaction_ended(self, strategy: str, before: int, after: int, most: int, dropped: int) -> None:
+        if self._run.listens(CompactionEnded):
+            self._run.emit(CompactionEnded(self._address, self._event_id, strategy, before, after, most, dropped))
 
     def gave_up(self, iteration: int, reason: str, detail: str) -> None:
         if self._run.listens(AgentGaveUp):

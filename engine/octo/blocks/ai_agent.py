@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, assert_n
 from pydantic import BeforeValidator
 
 from octo.agent import answer, attachments
-from octo.agent.loop import AgentLoop, Answered, Drawn, GaveUp, Halted, Task
+from octo.agent.ending import Answered, Drawn, GaveUp, Halted
+from octo.agent.loop import AgentLoop, Task
 from octo.agent.model import Agent
 from octo.agent.tools import PORTABLE
 from octo.block import Block, Finding, SubFlow

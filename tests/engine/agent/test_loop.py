@@ -1,4 +1,4 @@
-"""octo/agent/loop.py, octo/agent/reply.py, octo/agent/telling.py: model and tool calls in turn, and telling of them."""
+"""octo/agent/loop.py, octo/agent/ending.py, octo/agent/reply.py, octo/agent/telling.py: calls in turn."""
 
 from dataclasses import replace
 
@@ -434,6 +434,7 @@ async def test_observers_are_told_of_every_step_in_order():
             "tool_calls": 1,
             "usage": Usage(input_tokens=5),
             "error": None,
+            "purpose": "",
         },
         {"kind": ToolCalled, "iteration": 1, "tool": "t", "call_id": "c", "arguments": '{"n": 1}'},
         {
@@ -454,6 +455,7 @@ async def test_observers_are_told_of_every_step_in_order():
             "tool_calls": 0,
             "usage": Usage(input_tokens=7, output_tokens=2),
             "error": None,
+            "purpose": "",
         },
         {
             "kind": AgentEnded,

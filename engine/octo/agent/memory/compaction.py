@@ -1,0 +1,193 @@
+"""Keeping a conversation within its budget of tokens, by whole exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from octo.agent.memory import meter
+from octo.agent.memory.meter import Meter
+from octo.llm.chat import ChatMessage, Usage, user
+
+if TYPE_CHECKING:
+    from octo.agent.memory.session import Recalled, Transcript
+
+DEFAULT_TOKENS: Final = 200_000
+SUMMARY: Final = "Summary of the earlier conversation:"
+"""Stands before a summary in the turn that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long the prompt of an agent may be, and what becomes of the conversation when it is longer."""
+
+    tokens: int = DEFAULT_TOKENS
+    strategy: Literal["prune", "summarize"] = "prune"
+
+
+class Watcher(Protocol):
+    """Is told when the conversation of a run is made shorter while the run goes on."""
+
+    async def compaction_started(self, strategy: str, before: int, most: int) -> None:
+        """It is about to happen: the next prompt would have `before` tokens, and `most` are allowed."""
+
+    async def compaction_ended(self, strategy: str, before: int, after: int, most: int, dropped: int) -> None:
+        """It is over, and so many turns are gone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """Turns that stay or go together."""
+
+    turns: list[ChatMessage]
+    stays: bool = False
+    weight: int = 0
+
+    @staticmethod
+    def of(turns: Sequence[ChatMessage], *, stays: bool = False) -> _Piece:
+        return _Piece(list(turns), stays, meter.weight(turns))
+
+
+class Context:
+    """What the prompt of one run holds: measured, predicted, and made shorter when it would be too long."""
+
+    def __init__(
+        self,
+        bounds: Bounds,
+        *,
+        summarize: Callable[[Sequence[ChatMessage]], Awaitable[str]],
+        warn: Callable[[str], None],
+        watcher: Watcher,
+    ) -> None:
+        """`summarize` gives the summary of turns, blank when there is none."""
+        self.bounds = bounds
+        self.meter = Meter()
+        self._summarize = summarize
+        self._warn = warn
+        self._watcher = watcher
+
+    def recalled(self, recalled: Recalled) -> None:
+        """Take over what is known of a stored conversation."""
+        self.meter = Meter(meter.estimate(recalled.turns), recalled.tokens)
+
+    def measured(self, sent: Sequence[ChatMessage], usage: Usage | None) -> None:
+        """Learn from a model call."""
+        if usage is not None and usage.prompt_tokens:
+            self.meter.learn(meter.estimate(sent), usage.prompt_tokens)
+
+    def tokens(self, turns: Sequence[ChatMessage]) -> int:
+        """The measured size of a conversation; 0 when no provider has told."""
+        return self.meter.size(meter.estimate(turns)) if self.meter.knows else 0
+
+    # ------------------------------------------------------------ between model calls
+
+    async def make_room(self, transcript: Transcript) -> None:
+        """Shorten the middle of the conversation when the next prompt would be over the budget.
+
+        The first turn, what this run was told and its latest tool results stay. Before the first measurement
+        nothing is done.
+        """
+        if not self.meter.has_measured:
+            return
+        most = max(1, self.bounds.tokens - meter.estimate([transcript.preamble] if transcript.preamble else []))
+        pieces = _open_pieces(transcript)
+        before = self._predict(pieces)
+        if before <= most:
+            return
+        strategy = self.bounds.strategy
+        await self._watcher.compaction_started(strategy, before, most)
+        kept = [piece for piece in pieces if piece.stays]
+        if len(kept) == len(pieces) or self._predict(kept) > most:
+            self._warn("the conversation is over `contextMaxTokens`, and nothing of it can be left out")
+            await self._watcher.compaction_ended(strategy, before, before, most, 0)
+            return
+        remaining = await self._compacted(pieces, most, strategy)
+        length = len(transcript.turns)
+        transcript.replace([turn for piece in remaining for turn in piece.turns])
+        dropped = length - len(transcript.turns)
+        await self._watcher.compaction_ended(strategy, before, self._predict(remaining), most, dropped)
+
+    # ------------------------------------------------------------ before it is stored
+
+    async def shortened(self, turns: Sequence[ChatMessage], *, only_prune: bool) -> list[ChatMessage]:
+        """The conversation as it is stored: within the budget, but for its last exchange, which is always kept."""
+        pieces = [_Piece.of(exchange) for exchange in exchanges(turns)]
+        if not pieces or self._predict(pieces) <= self.bounds.tokens:
+            return list(turns)
+        strategy = "prune" if only_prune else self.bounds.strategy
+        if strategy == "prune":
+            pieces[-1] = _Piece.of(pieces[-1].turns, stays=True)
+        remaining = await self._compacted(pieces, self.bounds.tokens, strategy)
+        if self._predict(remaining) > self.bounds.tokens:
+            self._warn("the last exchange alone is over `contextMaxTokens`; it is kept all the same")
+        return [turn for piece in remaining for turn in piece.turns]
+
+    # ------------------------------------------------------------ how
+
+    async def _compacted(self, pieces: list[_Piece], most: int, strategy: str) -> list[_Piece]:
+        if strategy == "summarize":
+            older = self._older(pieces, most)
+            if not older:
+                return pieces
+            summary = (await self._summarize([turn for piece in older for turn in piece.turns])).strip()
+            if summary:
+                at = pieces.index(older[0])
+                rest = [piece for piece in pieces if piece not in older]
+                return [*rest[:at], _Piece.of([user(f"{SUMMARY}\n{summary}")]), *rest[at:]]
+        return self._pruned(pieces, most)
+
+    def _older(self, pieces: Sequence[_Piece], most: int) -> list[_Piece]:
+        """What goes into a summary: all that may go, but for the longest tail that fits half of the room."""
+        staying = sum(piece.weight for piece in pieces if piece.stays)
+        room = (most - self.meter.overhead - self.meter.size(meter.tokens(staying))) / 2
+        loose = [piece for piece in pieces if not piece.stays]
+        weight = 0
+        while loose:
+            weight += loose[-1].weight
+            if self.meter.size(meter.tokens(weight)) > room:
+                break
+            loose.pop()
+        return loose
+
+    def _pruned(self, pieces: Sequence[_Piece], most: int) -> list[_Piece]:
+        """Without the oldest, as many as it takes."""
+        remaining = list(pieces)
+        weight = sum(piece.weight for piece in pieces)
+        for piece in pieces:
+            if self.meter.predict(meter.tokens(weight)) <= most:
+                break
+            if not piece.stays:
+                remaining.remove(piece)
+                weight -= piece.weight
+        return remaining
+
+    def _predict(self, pieces: Sequence[_Piece]) -> int:
+        return self.meter.predict(meter.tokens(sum(piece.weight for piece in pieces)))
+
+
+def exchanges(turns: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
+    """The conversation in pieces that can go alone: a user turn and all that follows up to the next one."""
+    pieces: list[list[ChatMessage]] = []
+    for turn in turns:
+        if turn.role == "user" or not pieces:
+            pieces.append([])
+        pieces[-1].append(turn)
+    return pieces
+
+
+def _open_pieces(transcript: Transcript) -> list[_Piece]:
+    """The conversation of a run that goes on: closed exchanges, then the open one by its tool turns."""
+    closed = transcript.turns[: transcript.start]
+    pieces = [_Piece.of(exchange) for exchange in exchanges(closed)]
+    if closed and closed[0].role == "user":
+        first = pieces[0].turns
+        pieces[:1] = [_Piece.of(first[:1], stays=True), *([_Piece.of(first[1:])] if first[1:] else ())]
+    told = {id(turn) for turn in transcript.new if turn.role == "user"}
+    for turn in transcript.turns[transcript.start :]:
+        if turn.role == "tool" and pieces and not pieces[-1].stays:
+            pieces[-1] = _Piece.of([*pieces[-1].turns, turn])
+        else:
+            pieces.append(_Piece.of([turn], stays=id(turn) in told))
+    pieces[-1] = _Piece.of(pieces[-1].turns, stays=True)
+    return pieces
