@@ -39,6 +39,16 @@ class ChatConnector(Connector, category="llm"):
     `idempotent`, an agent stays with the connector that answered last.
     """
 
+    @property
+    def embeds(self) -> bool:
+        """Whether it gives vectors of texts."""
+        return False
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether its model reads anything but text."""
+        return True
+
     def knows_web_search(self, model: str) -> bool:
         """Whether a model can search the web by itself; empty is the connector's own."""
         return False

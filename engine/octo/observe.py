@@ -133,6 +133,21 @@ class CompactionEnded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TextsEmbedded(Event):
+    """A block asked a model for the vectors of some texts."""
+
+    seconds: float
+    connector: str
+    model: str
+    texts: int
+    """How many there were."""
+    dimensions: int
+    """Length of the vectors; 0 when there are none."""
+    usage: Usage | None = None
+    error: OctoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelDelta(Event):
     """A fragment of an answer that is being streamed."""
 

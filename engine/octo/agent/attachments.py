@@ -5,18 +5,46 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
+from octo.block import Block, Finding
+from octo.chat_connector import ChatConnector
 from octo.errors import OctoError
 from octo.llm.chat import File
 from octo.values import Json, clean_text, kind_of
+
+if TYPE_CHECKING:
+    from octo.config.model import Config
+    from octo.fields import Expression
+    from octo.message import Message
+    from octo.run import Run
 
 MAX_BYTES: Final = 30 * 1024 * 1024
 """The largest file that is sent, before it is encoded for the provider."""
 
 _DATA_URL: Final = re.compile(r"data:(.*?);base64,", re.IGNORECASE | re.DOTALL)
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
+
+
+def check(block: Block, connector: str, config: Config) -> Iterator[Finding]:
+    """What is wrong with sending files to a connector."""
+    found = config.connector(connector)
+    if isinstance(found, ChatConnector) and not found.reads_files:
+        yield Finding(
+            f'{block.type}: connector "{connector}" reads text only, so `attachments` cannot be sent', ("attachments",)
+        )
+
+
+def evaluated(block: Block, expression: Expression | None, message: Message, run: Run) -> tuple[File, ...]:
+    """The files of a block's setting `attachments`. Raises OctoError."""
+    if expression is None:
+        return ()
+    value = run.evaluate(expression, message, f"{block.type}: attachments")
+    try:
+        return read(value, lambda text: run.log("warn", text, block=block.address))
+    except OctoError as error:
+        raise OctoError(f"{block.type}: {error.message}", hint=error.hint) from None
 
 
 def read(value: Json, note: Callable[[str], None]) -> tuple[File, ...]:

@@ -59,8 +59,13 @@ def cost(table: Mapping[str, Rates], response: ChatResponse) -> float | None:
     usage = response.usage
     if usage is None:
         return None
-    for model in (response.asked, response.model):
-        if rates := table.get(f"{response.connector}:{model}"):
+    return cost_of(usage, table, response.connector, response.asked, response.model)
+
+
+def cost_of(usage: Usage, table: Mapping[str, Rates], connector: str, *models: str) -> float | None:
+    """What was used costs in USD: by the rates of the first of the models that has some, else as the provider says."""
+    for model in models:
+        if rates := table.get(f"{connector}:{model}"):
             return rates.cost(usage)
     return usage.reported_cost_usd
 

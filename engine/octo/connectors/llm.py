@@ -119,6 +119,14 @@ class LlmConnector(ChatConnector):
     def row(self) -> Provider:
         return PROVIDERS[self.provider]
 
+    @property
+    def embeds(self) -> bool:
+        return self.row.embedder is not None
+
+    @property
+    def reads_files(self) -> bool:
+        return provider_of(self.provider, self.model.strip()).media_types != frozenset()
+
     def knows_web_search(self, model: str) -> bool:
         return provider_of(self.provider, model or self.model.strip()).searches
 

@@ -307,6 +307,10 @@ class LlmScripted(ChatConnector, type="llm-scripted"):
     def knows_web_search(self, model: str) -> bool:
         return True
 
+    @property
+    def embeds(self) -> bool:
+        return True
+
     @asynccontextmanager
     async def connect(self, runtime: Runtime) -> AsyncIterator[scripted.ScriptedModel]:
         script = self.script or Script.model_construct()

@@ -31,6 +31,7 @@ KINDS: Final = (
     "agent.tool_call",
     "agent.tool_result",
     "agent.guardrail",
+    "llm.embed",
     "trace.dropped",
 )
 """What a record may be about."""

@@ -19,6 +19,7 @@ from octo.observe import (
     FlowEnded,
     FlowStarted,
     SourceEmitted,
+    TextsEmbedded,
     ToolCalled,
     ToolReturned,
     ToolStarted,
@@ -100,6 +101,7 @@ class Recorder:
         ToolStarted,
         ToolReturned,
         AgentGaveUp,
+        TextsEmbedded,
     )
 
     def __init__(
@@ -151,6 +153,8 @@ class Recorder:
             case AgentGaveUp():
                 attrs = {"iteration": event.iteration, "reason": event.reason, "detail": event.detail or None}
                 self._note(event, "agent.guardrail", attrs=_known(attrs))
+            case TextsEmbedded():
+                self._embedding(event)
 
     # ------------------------------------------------------------ agents
 
@@ -181,6 +185,17 @@ class Recorder:
             error=event.error.message if event.error else "",
             attrs=_known(attrs),
         )
+
+    def _embedding(self, event: TextsEmbedded) -> None:
+        attrs = {
+            "connector": event.connector,
+            "model": event.model,
+            "texts": event.texts,
+            "dimensions": event.dimensions or None,
+            "usage": _known(event.usage.shown()) if event.usage else None,
+        }
+        error = event.error.message if event.error else ""
+        self._note(event, "llm.embed", duration_ns=_ns(event.seconds), error=error, attrs=_known(attrs))
 
     def _call(self, event: ToolCalled) -> None:
         """A call is announced before it has its turn, and then begins in a task of its own, maybe."""
