@@ -10,6 +10,7 @@ from pydantic import ConfigDict, model_validator
 
 from octo.agent import tools
 from octo.agent.form import Form
+from octo.agent.memory.policy import Policy
 from octo.agent.tools import Tool
 from octo.fields import Int, JsonSchema, LlmName, Model, Number, Refusals, ResourceText, Text, one_of
 
@@ -59,6 +60,12 @@ class Agent(Model):
     max_parallel_tools: Int = _AT_ONCE
     """How many tool calls of one turn run at once; 1 runs them one after another, 0 means 10."""
 
+    memory: Policy | None = None
+    """What is remembered from run to run, for example `{kind: window, contextLength: 20}`; without it nothing."""
+
+    messages_context_length: Int | None = None
+    """Oldest spelling of `memory: {kind: auto, contextLength: N}`; `memory` counts before it."""
+
     tools: tuple[Tool, ...] = ()
     """What the model may call."""
 
@@ -68,6 +75,7 @@ class Agent(Model):
         "max_iterations": "maxIterations",
         "output_type": "outputType",
         "output_schema": "outputSchema",
+        "messages_context_length": "messagesContextLength",
     }
 
     @cached_property
@@ -75,6 +83,11 @@ class Agent(Model):
         """The form of the answer, where one is asked for."""
         schema = self.output_schema
         return Form(schema) if schema and schema.get("properties") and self.output_type == "text" else None
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Whether the agent remembers, in whichever spelling it says so."""
+        return self.memory or Policy.of_length(self.messages_context_length or 0)
 
     @property
     def turns(self) -> int:
@@ -118,6 +131,11 @@ class Agent(Model):
             )
         if self.max_tokens is not None and self.max_tokens < 1:
             refusals.add(f"ai-agent: `maxTokens` is at least 1, found {self.max_tokens}", "maxTokens")
+        if self.messages_context_length is not None and self.messages_context_length < 0:
+            refusals.add(
+                f"ai-agent: `messagesContextLength` is at least 0, found {self.messages_context_length}",
+                "messagesContextLength",
+            )
         for text, below in tools.faults(self.tools):
             refusals.add(text, "tools", *below)
 
