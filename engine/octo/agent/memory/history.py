@@ -26,7 +26,7 @@ class History:
     """What is wrong when the agent is asked nothing; empty when the history stands for a question."""
 
 
-def history(policy: Policy, inputs: Inputs, run: Run, *, block: str) -> History:
+def history_of(policy: Policy, inputs: Inputs, run: Run, *, block: str) -> History:
     """The history of an agent that answers in text. `block` is the address of its block, or of the tool that it is.
 
     Raises OctoError when messages that are to be replayed are none.
