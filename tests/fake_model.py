@@ -138,13 +138,20 @@ async def run(
     vars: Mapping[str, Any] | None = None,
     observers: Sequence[Observer] = (),
     files: Mapping[str, str] | None = None,
+    templates: Mapping[str, str] | None = None,
     error: str = "",
 ) -> Ran:
-    """Run the one flow of a config with one agent; `error` is an expression of its recovery chain."""
+    """Run the one flow of a config with one agent; `error` is an expression of its recovery chain.
+
+    `templates` are files as well, which the config declares.
+    """
     log = Listener(LogLine)
     model = FakeModel(replies)
     recovery = f"    error: [{{type: set-payload, settings: {{value: {error}}}}}]\n" if error else ""
-    config = harness.config(f"{config_text(keys)}\n{recovery}", files=files)
+    declared = "".join(f"\n    - {{resource: {name}}}" for name in templates or ())
+    resources = f"resources:\n  templates:{declared}\n" if declared else ""
+    text = f"{config_text(keys)}\n{recovery}{resources}"
+    config = harness.config(text, files={**(files or {}), **(templates or {})})
     runtime = FakeRuntime(config, observers=[log, *observers])
     runtime.model = model
     async with runtime:

@@ -45,6 +45,12 @@ class Branch:
     name: str
     path: tuple[str | int, ...]
     chain: Chain
+    lone: bool = False
+    """Whether the chain is one block that stands at the path itself, not in a list."""
+
+    def path_of(self, index: int) -> tuple[str | int, ...]:
+        """The path of keys that leads to a block of the chain."""
+        return self.path if self.lone else (*self.path, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +175,19 @@ def _branches_of(value: object, name: str, path: tuple[str | int, ...]) -> Itera
             yield Branch(name, path, value)
         case tuple():
             for index, item in enumerate(value):
-                process = getattr(item, "process", None)
-                if isinstance(process, tuple):
-                    yield Branch(getattr(item, "name", None) or str(index), (*path, index, "process"), process)
+                yield from _branch_of(item, (*path, index))
+
+
+def _branch_of(item: object, path: tuple[str | int, ...]) -> Iterator[Branch]:
+    """The chain of an entry of a list: its `process`, or the one block that stands in its place."""
+    name = getattr(item, "name", None) or str(path[-1])
+    process = getattr(item, "process", None)
+    if isinstance(process, tuple):
+        yield Branch(name, (*path, "process"), process)
+    for key, attribute in item.yaml_keys().items() if isinstance(item, Model) else ():
+        block = getattr(item, attribute)
+        if isinstance(block, Block):
+            yield Branch(name, (*path, key), (block,), lone=True)
 
 
 # ---------------------------------------------------------------- from data to a block

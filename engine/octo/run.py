@@ -189,6 +189,18 @@ class Run:
         )
         return await run.through(flow, message)
 
+    async def call_on(self, name: str, message: Message) -> None:
+        """Call another flow with a copy of a message, which then has the body and the variables that come back."""
+        if self.runtime.callee(name) is None:
+            raise RunError(f'flow "{name}" is not registered')
+        result = await self.call(name, message.clone(event_id=self.runtime.new_id()))
+        raw = result.raw
+        message.body = result.body
+        message.raw = raw
+        message.vars.update(result.vars)
+        if result.stopped:
+            message.stop()
+
     # ------------------------------------------------------------ work beside this
 
     async def together(self, works: Sequence[Callable[[Run], Coroutine[Any, Any, None]]]) -> None:

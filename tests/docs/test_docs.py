@@ -18,7 +18,7 @@ import yaml
 
 import octo
 from octo import registry
-from octo.agent.tools import Tool
+from octo.agent.nested import Entry
 from octo.blocks.ai_agent import AiAgent
 from octo.config.model import Config
 from octo.connectors import llm_scripted
@@ -334,7 +334,7 @@ def test_the_table_of_blocks_names_every_block_once_and_no_others():
 
 MODELS: dict[str, type[Model]] = {
     "Keys of the block": AiAgent,
-    "Tools": Tool,
+    "Tools": Entry,
     "llm-anthropic": LlmAnthropic,
     "llm-bedrock": LlmBedrock,
     "llm-custom": LlmCustom,

@@ -32,7 +32,7 @@ class Calls:
         self.acted = False
         """Whether a call of a tool was made that is not to be made twice."""
         self.any_ran = False
-        """Whether a call reached its tool's blocks."""
+        """Whether a call reached its tool."""
         self.stop_requested = False
         """Whether a tool asked to complete the flow right here."""
 
@@ -117,7 +117,7 @@ class Calls:
                     merged[name] = copy.vars[name]
                 else:
                     merged.pop(name, None)
-            if outcome.ran:
+            if outcome.on_message:
                 self._message.adopt(copy)
         self._message.vars = merged
 

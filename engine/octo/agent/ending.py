@@ -33,9 +33,7 @@ class GaveUp:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """A tool, or the `events` chain, asked to complete the flow right here."""
-
-    reason: str = "stopped by a tool"
+    """A tool asked to complete the flow right here."""
 
 
 Ending: TypeAlias = Answered | Drawn | GaveUp | Halted

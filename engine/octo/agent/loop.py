@@ -15,6 +15,7 @@ from octo.agent.memory.compaction import Bounds, Context
 from octo.agent.memory.session import Memory, NoMemory, Recalled, Transcript
 from octo.agent.model import system_prompt
 from octo.agent.reply import cut_off, is_malformed, readable, unfit
+from octo.agent.roster import Roster
 from octo.agent.telling import Telling
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.budget import Budget, Limits
@@ -35,7 +36,7 @@ from octo.values import parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from octo.agent.model import Agent
+    from octo.agent.model import Brain
     from octo.llm.chat import ToolDefinition
     from octo.message import Message
     from octo.run import Run
@@ -54,6 +55,8 @@ class Task:
     """Whether the model is asked for JSON without prose."""
     opening: ChatMessage | None
     """The first user turn, with the files that ride on it; none when the recalled conversation ends with one."""
+    roster: Roster = field(default_factory=Roster)
+    """What the model may call."""
     may_give_up: bool = False
     """Whether the model is offered to take the default path."""
     limits: Limits | None = None
@@ -73,7 +76,7 @@ class Task:
 class AgentLoop:
     """One run of an agent. Tools work on the message; the transcript is what the model has seen and said."""
 
-    def __init__(self, agent: Agent, task: Task, message: Message, run: Run) -> None:
+    def __init__(self, agent: Brain, task: Task, message: Message, run: Run) -> None:
         self.agent = agent
         self.task = task
         self.message = message
@@ -95,7 +98,7 @@ class AgentLoop:
         self._insists = False
         """Whether the model was told to call the tool of the answer, as it had ended without."""
         self._calls = Calls(
-            agent.tools,
+            task.roster.tools,
             message,
             Surroundings(run, message.body, task.scope or f"run-{run.runtime.new_id()}"),
             at_once=agent.at_once,
@@ -115,7 +118,7 @@ class AgentLoop:
     def _offered(self) -> tuple[ToolDefinition, ...]:
         if self.agent.output_type == "image":
             return ()
-        definitions = tuple(tool.definition for tool in self.agent.tools)
+        definitions = tuple(tool.definition(self.run.runtime.config) for tool in self.task.roster.tools)
         return (*definitions, GIVE_UP) if self.task.may_give_up else definitions
 
     async def work(self) -> Ending:
@@ -273,6 +276,7 @@ class AgentLoop:
             may_think_first=tool is not None and not self._insists,
             output_schema=self._form.schema if self._form and tool is None else None,
             output_type=agent.output_type,
+            web_search=self.task.roster.web_search,
             model=agent.model or None,
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,

@@ -1,28 +1,36 @@
-"""The agent value: how a model is asked (the brain), and the tools that it may call (the roster)."""
+"""How a model is asked: the settings that an agent has beside its tools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import ConfigDict, model_validator
+from pydantic import model_validator
 
-from octo.agent import tools
 from octo.agent.form import Form
-from octo.agent.memory.policy import Policy
-from octo.agent.tools import Tool
+from octo.agent.skills import Skill, advertised, skill_faults
+from octo.block import Finding
+from octo.errors import did_you_mean
 from octo.fields import Int, JsonSchema, LlmName, Model, Number, Refusals, ResourceText, Text, one_of
+
+if TYPE_CHECKING:
+    from octo.config.model import Config
 
 _TURNS: Final = 8
 _MOST_TURNS: Final = 1000
 _AT_ONCE: Final = 10
 
 
-class Agent(Model):
-    """A prompt, a model and tools."""
+@runtime_checkable
+class KnowsEfforts(Protocol):
+    """A connector whose API takes certain words only as `reasoningEffort`."""
 
-    model_config = ConfigDict(json_schema_extra={"required": ["connector", "prompt", "tools"]})
+    efforts: ClassVar[tuple[str, ...]]
+
+
+class Brain(Model):
+    """A prompt and a model."""
 
     connector: LlmName | None = None
     """Name of a configured connector of an `llm-*` type."""
@@ -60,14 +68,8 @@ class Agent(Model):
     max_parallel_tools: Int = _AT_ONCE
     """How many tool calls of one turn run at once; 1 runs them one after another, 0 means 10."""
 
-    memory: Policy | None = None
-    """What is remembered from run to run, for example `{kind: window, contextLength: 20}`; without it nothing."""
-
-    messages_context_length: Int | None = None
-    """Oldest spelling of `memory: {kind: auto, contextLength: N}`; `memory` counts before it."""
-
-    tools: tuple[Tool, ...] = ()
-    """What the model may call."""
+    skills: tuple[Skill, ...] = ()
+    """Instructions that the model loads when it needs them."""
 
     spellings: ClassVar[Mapping[str, str]] = {
         "system_prompt": "prompt",
@@ -75,7 +77,6 @@ class Agent(Model):
         "max_iterations": "maxIterations",
         "output_type": "outputType",
         "output_schema": "outputSchema",
-        "messages_context_length": "messagesContextLength",
     }
 
     @cached_property
@@ -83,11 +84,6 @@ class Agent(Model):
         """The form of the answer, where one is asked for."""
         schema = self.output_schema
         return Form(schema) if schema and schema.get("properties") and self.output_type == "text" else None
-
-    @cached_property
-    def policy(self) -> Policy:
-        """Whether the agent remembers, in whichever spelling it says so."""
-        return self.memory or Policy.of_length(self.messages_context_length or 0)
 
     @property
     def turns(self) -> int:
@@ -106,13 +102,16 @@ class Agent(Model):
         refusals.raise_if_any()
         return self
 
-    def refuse(self, refusals: Refusals) -> None:
-        """Note everything about the values that cannot be used."""
-        required = {
+    def required(self) -> dict[str, tuple[str, bool]]:
+        """The keys that an agent cannot do without: what each is called, and whether it is given."""
+        return {
             "connector": ("a connector", self.connector is not None),
             "prompt": ("a prompt", self.prompt is not None and bool(self.prompt.strip())),
-            "tools": ("at least one tool", bool(self.tools) or self.output_type == "image"),
         }
+
+    def refuse(self, refusals: Refusals) -> None:
+        """Note everything about the values that cannot be used."""
+        required = self.required()
         absent = [what for key, (what, given) in required.items() if not given and key not in self.model_fields_set]
         if absent:
             refusals.add(f"ai-agent requires {', '.join(absent)}")
@@ -131,13 +130,19 @@ class Agent(Model):
             )
         if self.max_tokens is not None and self.max_tokens < 1:
             refusals.add(f"ai-agent: `maxTokens` is at least 1, found {self.max_tokens}", "maxTokens")
-        if self.messages_context_length is not None and self.messages_context_length < 0:
-            refusals.add(
-                f"ai-agent: `messagesContextLength` is at least 0, found {self.messages_context_length}",
-                "messagesContextLength",
+        for text, path in skill_faults(self.skills):
+            refusals.add(text, "skills", *path)
+
+    def check_brain(self, config: Config) -> Iterator[Finding]:
+        """What is wrong with the settings once the whole config is known."""
+        effort = self.reasoning_effort
+        connector: object = config.connector(self.connector or "")
+        if effort and isinstance(connector, KnowsEfforts) and effort not in connector.efforts:
+            yield Finding(
+                f'ai-agent: connector "{self.connector}" knows no effort `{effort}`',
+                ("reasoningEffort",),
+                did_you_mean(effort, connector.efforts),
             )
-        for text, below in tools.faults(self.tools):
-            refusals.add(text, "tools", *below)
 
 
 _ACT: Final = (
@@ -155,7 +160,7 @@ _JSON_ONLY: Final = (
 )
 
 
-def system_prompt(agent: Agent, *, json_only: bool, answer_tool: str = "") -> str:
+def system_prompt(agent: Brain, *, json_only: bool, answer_tool: str = "") -> str:
     """What the model is told before the conversation; the same text in every request of every run.
 
     `answer_tool` is the name of the tool by which the answer is given, if it is.
@@ -167,6 +172,8 @@ def system_prompt(agent: Agent, *, json_only: bool, answer_tool: str = "") -> st
     else:
         how = _ACT + (_JSON_ONLY if json_only else "")
     parts = [how, (agent.prompt or "").strip()]
+    if agent.skills:
+        parts.append(advertised(agent.skills))
     guardrail = agent.guardrail.strip()
     if guardrail:
         parts.append(f"Guardrail: {guardrail}")

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, assert_never, runtime_checkable
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, assert_never
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
-from octo.agent import answer, attachments
+from octo.agent import answer, attachments, roster
+from octo.agent.bindings import Binding
 from octo.agent.ending import Answered, Drawn, GaveUp, Halted
+from octo.agent.inputs import BlockInput
 from octo.agent.loop import AgentLoop, Task
-from octo.agent.model import Agent
-from octo.agent.tools import PORTABLE
+from octo.agent.value import Agent
 from octo.block import Block, Finding, SubFlow
 from octo.budget import Limits
-from octo.errors import OctoError, did_you_mean
+from octo.errors import OctoError
 from octo.fields import Bool, Expression, Int, Refusals, Text
 from octo.llm.chat import ChatMessage, user
 from octo.values import Json, clean_text, dumps
 
 if TYPE_CHECKING:
+    from octo.agent.nested import Entry
     from octo.config.model import Config
     from octo.message import Message
     from octo.run import Run
@@ -32,21 +35,6 @@ def _given(value: Json) -> Json:
 
 
 _BLANK_IS_NONE: Final = BeforeValidator(_given)
-
-
-@runtime_checkable
-class KnowsEfforts(Protocol):
-    """A connector whose API takes certain words only as `reasoningEffort`."""
-
-    efforts: ClassVar[tuple[str, ...]]
-
-
-@runtime_checkable
-class KnowsPartOfSchemas(Protocol):
-    """A connector whose API knows a part of JSON Schema only."""
-
-    def weakened(self, schema: Json) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        """What the schema of a tool says that the model is not told: where, and what became of it."""
 
 
 class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
@@ -67,6 +55,12 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
     answer: Text = "json"
     """`json` asks the model for JSON only, `text` leaves the format to the prompt."""
 
+    tool_inputs: dict[str, dict[str, Binding]] = Field(default_factory=dict)
+    """Parameters of tools that this block binds in its own way: names of tools, each with what `inputs` takes."""
+
+    enabled_tools: BlockInput | None = None
+    """The names of the tools that the model is offered, a list; without it all of them."""
+
     budget: Limits | None = None
     """The most that one run may spend; beyond that the default path is taken."""
 
@@ -81,6 +75,8 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
         "user_message": "input",
         "user_attachments": "attachments",
         "user_images": "attachments",
+        "tool_inputs": "toolInputs",
+        "enabled_tools": "enabledTools",
     }
 
     def refuse(self, refusals: Refusals) -> None:
@@ -103,39 +99,10 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
             )
 
     def check(self, config: Config) -> Iterator[Finding]:
-        effort = self.reasoning_effort
-        connector: object = config.connector(self.connector or "")
-        if effort and isinstance(connector, KnowsEfforts) and effort not in connector.efforts:
-            yield Finding(
-                f'ai-agent: connector "{self.connector}" knows no effort `{effort}`',
-                ("reasoningEffort",),
-                did_you_mean(effort, connector.efforts),
-            )
+        yield from self.check_brain(config)
         yield from self._check_budget(config)
-        for index, tool in enumerate(self.tools):
-            if not PORTABLE.fullmatch(tool.name):
-                yield Finding(
-                    f"ai-agent tool `{tool.name}`: providers refuse this name",
-                    ("tools", index, "name"),
-                    "use at most 64 letters, digits, `_` and `-`",
-                    warning=True,
-                )
-            if isinstance(connector, KnowsPartOfSchemas):
-                for path, text in connector.weakened(tool.definition.input_schema):
-                    yield Finding(
-                        f'ai-agent tool `{tool.name}`: connector "{self.connector}" cannot tell the model all of its '
-                        f"schema: {text}",
-                        ("tools", index, "inputSchema", *path),
-                        "arguments are checked against the whole schema all the same" if tool.validate_input else None,
-                        warning=True,
-                    )
-            reason = tool.checker.unusable
-            if reason is not None:
-                yield Finding(
-                    f"ai-agent tool `{tool.name}`: arguments are not checked, since its schema is not usable: {reason}",
-                    ("tools", index, "inputSchema"),
-                    warning=True,
-                )
+        yield from roster.check(self._entries, self.connector or "", config)
+        yield from roster.check_overlay(self.tools, self.tool_inputs)
 
     def _check_budget(self, config: Config) -> Iterator[Finding]:
         """A limit of money needs someone who tells what a call costs."""
@@ -155,6 +122,7 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
             address=self.address,
             json_only=self.answer != "text" or self.form is not None,
             opening=self._opening(message, run),
+            roster=self._roster(message, run),
             may_give_up=self.default is not None and bool(self.guardrail.strip()),
             limits=self.budget,
             keep_attachments=self.keep_attachments,
@@ -173,6 +141,19 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
             case _:
                 assert_never(ending)
         return message
+
+    @cached_property
+    def _entries(self) -> tuple[Entry, ...]:
+        """The tools, bound as this block has them."""
+        return roster.laid_over(self.tools, self.tool_inputs)
+
+    def _roster(self, message: Message, run: Run) -> roster.Roster:
+        """What the model is offered in this run."""
+        entries = self._entries
+        if self.enabled_tools is not None and self.enabled_tools.is_given:
+            enabled = self.enabled_tools.of(message, run, "ai-agent: enabledTools")
+            entries = roster.narrowed(entries, enabled, run)
+        return roster.offered(entries, self.skills)
 
     def _opening(self, message: Message, run: Run) -> ChatMessage:
         """The first user turn."""

@@ -22,22 +22,15 @@ class FlowRef(Block, type="flow-ref", group="integration"):
     async def execute(self, message: Message, run: Run) -> Message:
         if run.runtime.callee(self.flow) is None:
             raise RunError(f'flow "{self.flow}" is not registered')
-        copy = message.clone(event_id=run.runtime.new_id())
         if self.one_way:
-            self._hand_over(copy, run)
+            self._hand_over(message.clone(event_id=run.runtime.new_id()), run)
             return message
         try:
-            result = await run.call(self.flow, copy)
+            await run.call_on(self.flow, message)
         except Dropped:
-            return message
+            pass
         except OctoError as error:
             raise ChainFailed(f'flow-ref "{self.flow}"', error) from error
-        raw = result.raw
-        message.body = result.body
-        message.raw = raw
-        message.vars.update(result.vars)
-        if result.stopped:
-            message.stop()
         return message
 
     def _hand_over(self, copy: Message, run: Run) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from octo.block import Block, Chain
+from octo.block import Block, Branch, Chain
 from octo.config.model import Config, Flow
 from octo.errors import UsageError, near
 
@@ -19,17 +19,17 @@ def place(config: Config) -> None:
     """Give every block of a config its address and its path."""
     for index, flow in enumerate(config.flows):
         flow.put_at(f"flows[{index}]")
-        _place(flow.process, flow.title, ("flows", index, "process"))
-        _place(flow.error or (), f"{flow.title}[error]", ("flows", index, "error"))
+        _place(Branch("", ("process",), flow.process), flow.title, ("flows", index))
+        _place(Branch("", ("error",), flow.error or ()), f"{flow.title}[error]", ("flows", index))
 
 
-def _place(chain: Chain, prefix: str, path: tuple[str | int, ...]) -> None:
-    for index, block in enumerate(chain):
-        here = (*path, index)
+def _place(branch: Branch, prefix: str, path: tuple[str | int, ...]) -> None:
+    for index, block in enumerate(branch.chain):
+        here = (*path, *branch.path_of(index))
         address = f"{prefix}.{block.place.selector}"
         block.put_at(replace(block.place, address=address, path=here))
-        for branch in block.branches():
-            _place(branch.chain, f"{address}[{branch.name}]", (*here, *branch.path))
+        for inner in block.branches():
+            _place(inner, f"{address}[{inner.name}]", here)
 
 
 def walk(chain: Chain) -> Iterator[Block]:

@@ -23,7 +23,11 @@ class Outline(Block):
         for key, value in _settings(self.node, self.processors).items():
             for name, path, chain in _chains(key, value):
                 prefix = f"{self.address}[{name}]"
-                yield Branch(name, path, _outlines(chain, prefix, (*self.place.path, *path), self.processors))
+                here = (*self.place.path, *path)
+                if isinstance(chain, dict):
+                    yield Branch(name, path, (_outline(chain, prefix, here, self.processors),), lone=True)
+                else:
+                    yield Branch(name, path, _outlines(chain, prefix, here, self.processors))
 
 
 def outline(data: Mapping[str, Json]) -> Config:
@@ -102,16 +106,21 @@ def _settings(node: Mapping[str, Json], processors: Mapping[str, Mapping[str, Js
     return (base if isinstance(base, dict) else {}) | (own if isinstance(own, dict) else {}) | beside
 
 
-def _chains(key: str, value: Json) -> Iterator[tuple[str, _Path, list[Json]]]:
-    """The chains of one setting, each with its name in addresses and its path."""
+def _chains(key: str, value: Json) -> Iterator[tuple[str, _Path, list[Json] | dict[str, Json]]]:
+    """The chains of one setting, each with its name in addresses and its path; a mapping is a lone block."""
     if isinstance(value, dict) and isinstance(value.get("process"), list):
         yield key, (key, "process"), value["process"]
     elif isinstance(value, list) and any(_is_block(item) for item in value):
         yield key, (key,), value
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            if isinstance(item, dict) and isinstance(item.get("process"), list):
-                yield _word(item, "name") or str(index), (key, index, "process"), item["process"]
+            if not isinstance(item, dict):
+                continue
+            name = _word(item, "name") or str(index)
+            if isinstance(item.get("process"), list):
+                yield name, (key, index, "process"), item["process"]
+            if key == "tools" and isinstance(item.get("agent"), dict):
+                yield name, (key, index, "agent"), {"type": "ai-agent", **item["agent"]}
 
 
 def _is_block(node: Json) -> bool:

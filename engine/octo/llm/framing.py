@@ -56,9 +56,8 @@ class EventFraming:
 
     def feed(self, chunk: bytes) -> list[str]:
         """Take the next bytes; gives the data of each event that they complete. Raises TooLong."""
-        if not chunk:
-            return []
-        if self._after_cr:
+        if self._after_cr and chunk:
+            self._after_cr = False
             chunk = chunk.removeprefix(b"\n")
         *lines, rest = _LINE_END.split(chunk)
         self._after_cr = not rest and chunk.endswith(b"\r")

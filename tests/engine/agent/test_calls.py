@@ -7,7 +7,8 @@ import pytest
 
 from fake_model import FakeModel, FakeRuntime, Listener, call, config_text, reply, run
 from octo.agent.calls import Calls
-from octo.agent.tools import Surroundings, Tool
+from octo.agent.nested import Entry
+from octo.agent.tools import Surroundings
 from octo.block import Block, Place
 from octo.blocks.ai_agent import AiAgent
 from octo.errors import OctoError
@@ -32,7 +33,7 @@ class Step(Block, type="test-step"):
 def tool(name, act):
     step = Step(act=act)
     step.put_at(Place(name="step", label="step", selector="step"))
-    return Tool(name=name, description=name, process=(step,))
+    return Entry(name=name, description=name, process=(step,))
 
 
 def write(**values):

@@ -1,4 +1,4 @@
-"""octo/agent/tools.py, octo/agent/bindings.py: one tool call, and where its parameters come from."""
+"""octo/agent/tools.py, octo/agent/entry.py, octo/agent/kinds.py, octo/agent/bindings.py: one tool call, and its parameters."""
 
 import pytest
 

@@ -1,0 +1,186 @@
+"""An agent as a tool of another agent: it is given a task in words, and its answer is the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, assert_never
+
+from pydantic import ConfigDict
+from pydantic_core import CoreSchema, core_schema
+
+from octo.agent import answer, attachments, roster
+from octo.agent.ending import Answered, Drawn, GaveUp, Halted
+from octo.agent.entry import PlainEntry
+from octo.agent.kinds import CalledAgent, Kind
+from octo.agent.loop import AgentLoop, Task
+from octo.agent.model import Brain
+from octo.block import Block, Finding, Place
+from octo.errors import OctoError
+from octo.fields import Refusals, Text, refusal
+from octo.llm.chat import ChatMessage, user
+from octo.message import Message
+from octo.values import Json, clean_text
+
+if TYPE_CHECKING:
+    from octo.config.model import Config
+    from octo.run import Run
+
+TASK: Final = "user_message"
+"""The one parameter that the model fills in."""
+
+_SCHEMA: Final[dict[str, Json]] = {
+    "type": "object",
+    "required": [TASK],
+    "additionalProperties": False,
+    "properties": {TASK: {"type": "string", "description": "What is to be done, with all that one must know for it."}},
+}
+_FILES: Final = ("attachments", "user_attachments", "user_images")
+_NARROWING: Final = ("enabledTools", "enabled_tools")
+_INPUTS: Final = frozenset({TASK, *_FILES, *_NARROWING})
+"""What a nested agent takes; all but the task come from bindings."""
+
+_OF_BLOCKS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("default", "answer", "budget", "keepAttachments", "responseMedia", "events", "emit", "stream", "nameThread"),
+        "it is how a flow uses an agent, and stays on the block",
+    ),
+    **dict.fromkeys(
+        ("memoryThreadId", "agentId", "userId", "forwardContext", "history", "userMemory", "memoryVolatile"),
+        "it names a conversation or a person, and stays on the block",
+    ),
+    **dict.fromkeys(
+        ("input", "attachments", "enabledTools", "memoryId", "previousMessages", "toolInputs"),
+        "what a nested agent is given stands under `inputs` of the tool",
+    ),
+}
+"""Keys of the block that have no place in an agent, each with the reason."""
+
+
+class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
+    """An agent that works for another one: a brain, and tools that are no agents."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["connector", "prompt"]})
+
+    description: Text = ""
+    """What it is good for; tells the model when the tool does not."""
+
+    tools: tuple[PlainEntry, ...] = ()
+    """What it may call."""
+
+    place: ClassVar[Place] = Place("", "ai-agent", "ai-agent")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        def read(value: Any, validate: Callable[[Any], NestedAgent]) -> Block:
+            """A mock may stand in for it."""
+            return value if isinstance(value, Block) else validate(_mapping(value))
+
+        return core_schema.no_info_wrap_validator_function(read, handler(source))
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        for text, below, hint in roster.faults(self.tools, {skill.name for skill in self.skills}, shared=True):
+            refusals.add(text, "tools", *below, hint=hint)
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        yield from self.check_brain(config)
+        yield from roster.check(self.tools, self.connector or "", config)
+
+    async def execute(self, message: Message, run: Run) -> Message:
+        given = message.body if isinstance(message.body, dict) else {}
+        tools = roster.narrowed(self.tools, _first(given, _NARROWING), run)
+        task = Task(
+            address=self.address,
+            json_only=self.form is not None,
+            opening=self._opening(given, run),
+            roster=roster.offered(tools, self.skills),
+        )
+        ending = await AgentLoop(self, task, message, run).work()
+        match ending:
+            case Answered(text):
+                if not answer.is_empty(text):
+                    message.body = answer.fold(text)
+            case Drawn(file):
+                message.body = attachments.as_value(file)
+            case Halted():
+                message.stop()
+            case GaveUp(reason, detail):
+                raise OctoError(f"ai-agent: {reason}{f' ({detail})' if detail else ''}")
+            case _:
+                assert_never(ending)
+        return message
+
+    def _opening(self, given: Mapping[str, Json], run: Run) -> ChatMessage:
+        """The first user turn."""
+        task = given.get(TASK)
+        if not isinstance(task, str) or not task.strip():
+            raise OctoError(f"ai-agent: `{TASK}` is empty, so there is nothing to ask the model")
+        try:
+            files = attachments.read(_first(given, _FILES), lambda text: run.log("warn", text, block=self.address))
+        except OctoError as error:
+            raise OctoError(f"ai-agent: {error.message}", hint=error.hint) from None
+        return user(clean_text(task), *files)
+
+
+def _first(given: Mapping[str, Json], names: Iterable[str]) -> Json:
+    return next((given[name] for name in names if name in given), None)
+
+
+def _mapping(value: Json) -> Json:
+    """The mapping of an agent, but for one that holds what has no place there."""
+    if isinstance(value, str):
+        raise refusal(
+            f"expected an agent, found the name `{value}`", "write its `connector`, `prompt` and `tools` as a mapping"
+        )
+    if isinstance(value, dict):
+        for key in value.keys() & _OF_BLOCKS.keys():
+            raise refusal(f"`{key}` does not belong to an agent: {_OF_BLOCKS[key]}", "remove it", at=f"key:{key}")
+        for tool in value["tools"] if isinstance(value.get("tools"), list) else ():
+            if isinstance(tool, dict) and tool.get("agent") is not None:
+                raise refusal(
+                    f"tool `{tool.get('name', '')}` of a nested agent is an agent: agents nest one level deep",
+                    "give the tool to the outer agent",
+                    at="tools",
+                )
+    return value
+
+
+class Entry(PlainEntry):
+    """Something that the model may call: blocks, a flow, or another agent."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["name", "process"]},
+                {"required": ["name", "flow"]},
+                {"required": ["name", "agent"]},
+                {"required": ["webSearch"]},
+            ]
+        }
+    )
+
+    agent: NestedAgent | None = None
+    """Another agent, in place of `process`: it is given a task in words, and its answer is the result."""
+
+    kind_keys: ClassVar[tuple[str, ...]] = ("process", "flow", "agent")
+
+    @cached_property
+    def kind(self) -> Kind:
+        return super().kind if self.agent is None else CalledAgent(self.agent)
+
+    @property
+    def useless(self) -> list[str]:
+        keys = ("inputSchema", "validateInput") if self.agent is not None else ()
+        return [key for key in keys if self.yaml_keys()[key] in self.model_fields_set]
+
+    @property
+    def schema_of_all(self) -> dict[str, Json]:
+        if self.agent is None:
+            return super().schema_of_all
+        bound_ones: dict[str, Json] = {name: {} for name in self.filled}
+        return {**_SCHEMA, "properties": {**bound_ones, **_SCHEMA["properties"]}}
+
+    @property
+    def parameters(self) -> Collection[str] | None:
+        return super().parameters if self.agent is None else _INPUTS

@@ -1,0 +1,169 @@
+"""The tools of an agent together: what is wrong with them, how a block changes and narrows them, what is offered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from octo.agent.entry import WEB_SEARCH, PlainEntry
+from octo.agent.skills import Skill, loader
+from octo.agent.tools import RESERVED, Tool
+from octo.block import Finding
+from octo.errors import OctoError
+from octo.values import Json, kind_of
+
+if TYPE_CHECKING:
+    from octo.agent.bindings import Binding
+    from octo.config.model import Config
+    from octo.run import Run
+
+E = TypeVar("E", bound=PlainEntry)
+
+Overlay: TypeAlias = Mapping[str, Mapping[str, "Binding"]]
+"""Names of tools, each with parameters that are bound in another way."""
+
+_NAME: Final = re.compile("[A-Za-z0-9_]{1,64}")
+"""Names of the tools of an agent that is used in more than one place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """What the model may call in one run."""
+
+    tools: tuple[Tool, ...] = ()
+    web_search: bool = False
+
+
+def offered(entries: Sequence[PlainEntry], skills: Sequence[Skill]) -> Roster:
+    """What is offered to the model: the tools in their order, then the one that loads skills."""
+    tools: list[Tool] = [entry for entry in entries if not entry.web_search]
+    if skills:
+        tools.append(loader(skills))
+    return Roster(tuple(tools), any(entry.web_search for entry in entries))
+
+
+def laid_over(entries: Iterable[E], overlay: Overlay) -> tuple[E, ...]:
+    """The tools with some parameters bound in another way; what the overlay does not name stays as it is."""
+    return tuple(
+        entry.laid_over(overlay[entry.name]) if entry.name in overlay and not entry.web_search else entry
+        for entry in entries
+    )
+
+
+def narrowed(entries: tuple[E, ...], enabled: Json, run: Run) -> tuple[E, ...]:
+    """The tools that `enabledTools` names, in their own order; all of them when it is null. Raises OctoError."""
+    if enabled is None:
+        return entries
+    if not isinstance(enabled, list) or not all(isinstance(name, str) for name in enabled):
+        found = "a list with other things in it" if isinstance(enabled, list) else kind_of(enabled)
+        raise OctoError(f"ai-agent: `enabledTools` must be a list of names, got {found}")
+    unknown = set(enabled) - {entry.enable_name for entry in entries}
+    if unknown:  # never which ones, for a name may come from a secret
+        run.log("info", "names in enabledTools that no tool has", count=float(len(unknown)))
+    return tuple(entry for entry in entries if entry.enable_name in enabled)
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+def faults(
+    entries: Sequence[PlainEntry], skills: Collection[str] = (), *, shared: bool = False
+) -> Iterator[tuple[str, tuple[int | str, ...], str | None]]:
+    """What is wrong with the tools of an agent: texts, where below `tools`, and what to do.
+
+    Tools that are `shared`, those of an agent which is no block, have narrower names and need no description.
+    """
+    seen: set[str] = set()
+    for index, entry in enumerate(entries):
+        if entry.web_search:
+            yield from _faults_of_search(index, entry, WEB_SEARCH in seen)
+            seen.add(WEB_SEARCH)
+            continue
+        if not entry.name.strip():
+            yield f"ai-agent requires a name for tool {index}", (index,), None
+            continue
+        tool = f"ai-agent tool `{entry.name}`"
+        if entry.name in RESERVED or entry.name == WEB_SEARCH:
+            yield f"{tool}: the name is reserved", (index, "name"), None
+        elif entry.name in seen:
+            yield f"{tool} is declared twice", (index, "name"), None
+        elif entry.name in skills:
+            yield f"{tool}: a skill has the same name", (index, "name"), None
+        elif shared and not _NAME.fullmatch(entry.name):
+            yield f"{tool}: a name has 1 to 64 letters, digits and `_`", (index, "name"), None
+        seen.add(entry.name)
+        yield from _faults_of_kind(index, entry, tool)
+        if not (entry.description.strip() or shared) and entry.kinds in ([], ["process"]):
+            yield f"{tool} requires a description", (index, "description"), None
+
+
+def _faults_of_kind(
+    index: int, entry: PlainEntry, tool: str
+) -> Iterator[tuple[str, tuple[int | str, ...], str | None]]:
+    match entry.kinds:
+        case []:
+            others = " or ".join(f"`{key}`" for key in entry.kind_keys if key != "process")
+            yield f"{tool} requires `process`", (index,), f"or {others}"
+        case [key]:
+            for useless in entry.useless:
+                yield f"{tool}: `{useless}` has no effect beside `{key}`", (index, useless), "remove it"
+        case keys:
+            yield f"{tool}: {' and '.join(f'`{key}`' for key in keys)} exclude each other", (index,), "keep one of them"
+
+
+def _faults_of_search(
+    index: int, entry: PlainEntry, again: bool
+) -> Iterator[tuple[str, tuple[int | str, ...], str | None]]:
+    if again:
+        yield "ai-agent: `webSearch` is declared twice", (index,), None
+    for name in sorted(entry.model_fields_set - {"web_search"}):
+        key = next(key for key, attribute in entry.yaml_keys().items() if attribute == name)
+        yield f"ai-agent tool {index}: `{key}` has no effect beside `webSearch`", (index, key), "remove it"
+
+
+@runtime_checkable
+class KnowsPartOfSchemas(Protocol):
+    """A connector whose API knows a part of JSON Schema only."""
+
+    def weakened(self, schema: Json) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """What the schema of a tool says that the model is not told: where, and what became of it."""
+
+
+def check(entries: Sequence[PlainEntry], connector: str, config: Config) -> Iterator[Finding]:
+    """What is wrong with the tools once the whole config is known; paths are below the agent."""
+    provider: object = config.connector(connector)
+    for index, entry in enumerate(entries):
+        for finding in entry.check(config):
+            yield Finding(finding.message, ("tools", index, *finding.path), finding.hint, finding.warning)
+        if isinstance(provider, KnowsPartOfSchemas) and not entry.web_search:
+            for path, text in provider.weakened(entry.definition(config).input_schema):
+                yield Finding(
+                    f'ai-agent tool `{entry.name}`: connector "{connector}" cannot tell the model all of its '
+                    f"schema: {text}",
+                    ("tools", index, "inputSchema", *path),
+                    "arguments are checked against the whole schema all the same" if entry.validate_input else None,
+                    warning=True,
+                )
+
+
+def check_overlay(entries: Sequence[PlainEntry], overlay: Overlay) -> Iterator[Finding]:
+    """What an overlay says that has no effect, or that may be a slip."""
+    known = {entry.name: entry for entry in entries if not entry.web_search}
+    for name, inputs in overlay.items():
+        entry = known.get(name)
+        if entry is None:
+            yield Finding(
+                f"ai-agent: `toolInputs` names no tool of the agent: `{name}`", ("toolInputs", name), warning=True
+            )
+            continue
+        parameters = entry.parameters
+        for parameter in inputs:
+            if parameters is not None and parameter not in parameters:
+                yield Finding(
+                    f"ai-agent tool `{name}` has no parameter `{parameter}`",
+                    ("toolInputs", name, parameter),
+                    "it is passed on all the same",
+                    warning=True,
+                )
