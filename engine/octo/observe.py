@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from octo.values import Json
 
 Outcome: TypeAlias = Literal["completed", "dropped", "failed"]
+AgentSource: TypeAlias = Literal["inline", "deployed", "pinned", "draft"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,24 @@ class BlockLeft(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentStamp:
+    """Which agent it is that works, and in which state."""
+
+    name: str = ""
+    """Empty for an agent that is written in its block."""
+    source: AgentSource = "inline"
+    version: int | None = None
+    hash: str = ""
+    """Of the agent's value."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentStarted(Event):
     """An agent begins to work on a message."""
 
     connector: str
     max_iterations: int
+    stamp: AgentStamp = AgentStamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +219,10 @@ class LogLine(Event):
 
 
 class Observer(Protocol):
-    """Watches a run. It is told inline and in order, and cannot change the run."""
+    """Watches a run. It is told inline and in order, and cannot change the run.
+
+    One that is an async context manager as well is open as long as the runtime is.
+    """
 
     kinds: Sequence[type[Event]]
     """The events it wants; an event that nobody wants is not even built."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -100,6 +100,9 @@ class Runtime:
         async with AsyncExitStack() as stack:
             if self._owns_store:
                 stack.callback(self.store.close)
+            for observer in self._observers:
+                if isinstance(observer, AbstractAsyncContextManager):
+                    await stack.enter_async_context(observer)
             sources = [flow.source for flow in self.config.flows if flow.source is not None]
             listened_to = {source.instance for source in sources}
             for index, connector in enumerate(self.config.connectors):
