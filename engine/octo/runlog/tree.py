@@ -171,16 +171,16 @@ def read(file: Path) -> tuple[list[Record], list[Faulty]]:
             records.append(record)
     if not records:
         raise UsageError(f"`{file}` holds no records", hint=_HINT)
-    return _filled(records), faulty
+    return filled(records), faulty
 
 
-def _filled(records: list[Record]) -> list[Record]:
+def filled(records: Sequence[Record]) -> list[Record]:
     """The records with what each shares with one before it."""
     known: dict[int, Record] = {}
-    filled = {}
+    whole = {}
     for index in sorted(range(len(records)), key=lambda index: records[index].seq):
-        filled[index] = known[records[index].seq] = records[index].filled(known)
-    return [filled[index] for index in range(len(records))]
+        whole[index] = known[records[index].seq] = records[index].filled(known)
+    return [whole[index] for index in range(len(records))]
 
 
 def _fault(error: ValueError) -> str:
