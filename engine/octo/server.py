@@ -38,7 +38,7 @@ async def serving(app: Starlette, address: str) -> AsyncIterator[int]:
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    with _listening(address) as listener:
+    with _prompt(_listening(address)) as listener:
         options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off", "ws": "none"}
         server = Server(uvicorn.Config(app, timeout_graceful_shutdown=GRACE, **options))
         work = asyncio.create_task(server.serve(sockets=[listener]))
@@ -62,6 +62,11 @@ def _listening(address: str) -> socket.socket:
         code = error.errno or 0
         reason = os.strerror(code) if code > 0 else error.strerror or str(error)
         raise OctoError(f"cannot listen on `{address}`: {reason.lower()}") from error
+
+
+def _prompt(listener: socket.socket) -> socket.socket:
+    """The same socket, known as one of TCP: only then asyncio lets its connections send at once what they are given."""
+    return socket.socket(listener.family, listener.type, socket.IPPROTO_TCP, fileno=listener.detach())
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """octo/server.py, octo/admin.py: the HTTP server, and what answers on the admin port."""
 
 import socket
+import time
 
 import httpx
 import pytest
@@ -57,6 +58,20 @@ async def test_an_address_that_is_taken_is_an_error():
                 pass
 
     assert str(caught.value) == f"cannot listen on `{address}`: address already in use"
+
+
+async def test_answers_on_a_connection_that_is_kept_do_not_wait_for_its_acknowledgements():
+    waits = []
+    async with (
+        serving(admin_app(Status(), None, version="1"), "127.0.0.1:0") as port,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        for _ in range(10):
+            began = time.perf_counter()
+            await client.get(f"http://127.0.0.1:{port}/healthz")
+            waits.append(time.perf_counter() - began)
+
+    assert min(waits[1:]) < 0.03
 
 
 async def test_when_the_context_ends_the_port_is_free():
