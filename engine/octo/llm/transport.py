@@ -136,8 +136,8 @@ class Transport:
                 if too_long or not error.retryable or attempt > MAX_RETRIES:
                     raise
                 failed.append(error)
-                self._warn(f"a model call is tried again in {wait:.1f} s: {error.message}")
                 await tell(on_delta, Retry(attempt, error.message, error))
+                self._warn(f"a model call is tried again in {wait:.1f} s: {error.message}")
             await self._sleep(wait)
         raise AssertionError("counting ends")
 
