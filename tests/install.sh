@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the programs that the tests start: database servers, a browser, Mermaid. What is there already is left alone.
+# Installs the programs that the tests start: database servers, a browser, Node, Mermaid, a client for Node. What is there
+# already is left alone.
 set -euo pipefail
 
 missing=()
@@ -17,13 +18,17 @@ if ((${#missing[@]})); then
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
 
-# Mermaid judges the charts that octo draws: one file of its npm package.
-mermaid="${XDG_CACHE_HOME:-$HOME/.cache}/octo-tests/mermaid.min.js"
-if [[ ! -e $mermaid ]]; then
+# Packages of npm that the tests run: what is needed of one is moved from its archive to the cache.
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/octo-tests"
+from_npm() { # package, path in its archive, name in the cache
+  if [[ -e $cache/$3 ]]; then return; fi
+  local scratch
   scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch"' EXIT
-  npm pack --silent --pack-destination "$scratch" mermaid@11 >/dev/null
-  tar -xzf "$scratch"/mermaid-*.tgz -C "$scratch" package/dist/mermaid.min.js
-  mkdir -p "${mermaid%/*}"
-  mv "$scratch/package/dist/mermaid.min.js" "$mermaid"
-fi
+  npm pack --silent --pack-destination "$scratch" "$1" >/dev/null
+  tar -xzf "$scratch"/*.tgz -C "$scratch" "$2"
+  mkdir -p "$cache"
+  mv "$scratch/$2" "$cache/$3"
+  rm -rf "$scratch"
+}
+from_npm mermaid@11 package/dist/mermaid.min.js mermaid.min.js # judges the charts that octo draws
+from_npm openai@6 package openai                               # judges what the proxy answers

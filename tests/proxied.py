@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from octo import server
@@ -15,6 +16,7 @@ from octo.proxy.guard import Guard
 from octo.proxy.relay import Entry
 from octo.testing.harness import runtime
 from vendor import anthropic, bedrock, chat, gemini
+from vendor.doubles import DOUBLES, Said
 from vendor.faults import Fault
 from vendor.scripted import ScriptedServer
 
@@ -59,55 +61,85 @@ class Upstream:
 
     name: str
     type: str
+    model: str
     server: Callable[..., ScriptedServer[Any]]
     reply: Callable[..., Any]
     call: Callable[..., Any]
     error: Callable[..., Any]
     error_event: Callable[..., Fault]
+    double: str
+    """The name of the same wire among the doubles."""
     settings: str = ""
     path: str = ""
+    by_tool: bool = False
+    """Whether an answer of a certain form comes as the arguments of a tool."""
 
     def yaml(self, url: str, name: str = "models") -> str:
-        settings = f"baseURL: '{url}{self.path}', apiKey: secret-key, {self.settings}"
+        settings = f"baseURL: '{url}{self.path}', apiKey: secret-key, model: {self.model}{self.settings}"
         return f"connectors:\n  - name: {name}\n    type: {self.type}\n    settings: {{ {settings} }}\n"
 
     def thinks(self, text: str, thinking: str) -> Any:
-        return self.reply(text, **{"reasoning" if self.reply is chat.reply else "thinking": thinking})
+        return self.says(Said(text, thinking=thinking))
+
+    def says(self, said: Said, *faults: Fault) -> Any:
+        """The reply that says this, with what goes wrong on its way."""
+        (say,) = (double.say for double in DOUBLES if double.name == self.double)
+        return replace(say(said), faults=faults)
+
+    def forms(self, value: Json, *faults: Fault) -> Any:
+        """The reply whose answer has the form that was asked for."""
+        said = Said(calls=(("structured_output", value),)) if self.by_tool else Said(json.dumps(value))
+        return self.says(said, *faults)
 
 
 UPSTREAMS: Sequence[Upstream] = (
     Upstream(
-        "chat", "llm-custom", chat.ChatServer, chat.reply, chat.call, chat.error, chat.error_event, "model: m", "/v1"
+        "chat",
+        "llm-custom",
+        "m",
+        chat.ChatServer,
+        chat.reply,
+        chat.call,
+        chat.error,
+        chat.error_event,
+        "Chat Completions",
+        path="/v1",
     ),
     Upstream(
         "anthropic",
         "llm-anthropic",
+        "claude-sonnet-4-5",
         anthropic.AnthropicServer,
         anthropic.reply,
         anthropic.call,
         anthropic.error,
         anthropic.error_event,
-        "model: claude-sonnet-4-5",
+        "Anthropic Messages",
+        by_tool=True,
     ),
     Upstream(
         "gemini",
         "llm-gemini",
+        "gemini-3.5-flash",
         gemini.GeminiServer,
         gemini.reply,
         gemini.call,
         gemini.error,
         gemini.error_event,
-        "model: gemini-3.5-flash",
-        "/v1beta",
+        "Gemini",
+        path="/v1beta",
     ),
     Upstream(
         "bedrock",
         "llm-bedrock",
+        "anthropic.claude-sonnet-4-5-v1",
         bedrock.BedrockServer,
         anthropic.reply,
         anthropic.call,
         bedrock.error,
         lambda after=0: bedrock.exception_after(after),
-        "region: us-east-1, model: anthropic.claude-sonnet-4-5-v1",
+        "Bedrock Converse",
+        settings=", region: us-east-1",
+        by_tool=True,
     ),
 )
