@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from binascii import b2a_base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -29,6 +29,20 @@ def forms(secrets: Iterable[str]) -> tuple[str, ...]:
             if len(text) >= SHORTEST:
                 found.update(_forms(text))
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
+
+
+def whole(text: str, forms: Sequence[str]) -> int:
+    """How much of a text that goes on can be shown by itself: up to there no secret is cut in two."""
+    firsts = {form[0] for form in forms}
+    longest = max(map(len, forms), default=0)
+    end = len(text)
+    for start in range(max(0, end - longest + 1), end):
+        if text[start] in firsts and any(len(form) > end - start and form.startswith(text[start:]) for form in forms):
+            end = start
+            break
+    while cut := [at for form in forms if 0 <= (at := text.find(form, max(0, end - len(form) + 1))) < end]:
+        end = min(cut)
+    return end
 
 
 def _forms(text: str) -> Iterator[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from octo.agent.tools import Outcome, Surroundings, Tool
 from octo.llm.chat import ToolCall, ToolResult
 from octo.message import Message
-from octo.observe import ToolCalled, ToolReturned, ToolStarted
 from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.agent.watch import Watch
 
 _MARKS: Final = frozenset({"toolScope", "toolName", "toolCallId"})
 """Variables that every call writes."""
@@ -20,14 +22,14 @@ class Calls:
     """Runs the tool calls of one agent run on its message."""
 
     def __init__(
-        self, tools: Iterable[Tool], message: Message, around: Surroundings, *, at_once: int, address: str
+        self, tools: Iterable[Tool], message: Message, around: Surroundings, *, at_once: int, watch: Watch
     ) -> None:
         self._tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
         self._message = message
         self._around = around
         self._run = around.run
         self._at_once = at_once
-        self._address = address
+        self._watch = watch
         self.count = 0
         self.acted = False
         """Whether a call of a tool was made that is not to be made twice."""
@@ -36,27 +38,26 @@ class Calls:
         self.stop_requested = False
         """Whether a tool asked to complete the flow right here."""
 
-    async def run(
-        self, calls: Sequence[ToolCall], iteration: int, *, cut: ToolCall | None = None
-    ) -> tuple[ToolResult, ...]:
+    async def run(self, calls: Sequence[ToolCall], *, cut: ToolCall | None = None) -> tuple[ToolResult, ...]:
         """Run the calls of one turn; results are in call order. The call that was cut off is not run."""
         self.count += len(calls)
         if self._at_once > 1 and len(calls) > 1:
-            outcomes = await self._together(calls, iteration, cut)
+            outcomes = await self._together(calls, cut)
         else:
-            outcomes = [await self._in_turn(call, iteration, cut) for call in calls]
+            outcomes = [await self._in_turn(call, cut) for call in calls]
         return tuple(
             ToolResult(call.id, call.name, outcome.text, outcome.is_error)
             for call, outcome in zip(calls, outcomes, strict=True)
         )
 
-    async def _in_turn(self, call: ToolCall, iteration: int, cut: ToolCall | None) -> Outcome:
-        self._announce(call, iteration)
-        outcome = await self._one(call, self._message, iteration, cut)
+    async def _in_turn(self, call: ToolCall, cut: ToolCall | None) -> Outcome:
+        await self._watch.tool_called(call)
+        outcome, seconds = await self._one(call, self._message, cut)
         self._settle(outcome, self._message)
+        await self._watch.tool_returned(call, outcome, seconds)
         return outcome
 
-    async def _together(self, calls: Sequence[ToolCall], iteration: int, cut: ToolCall | None) -> list[Outcome]:
+    async def _together(self, calls: Sequence[ToolCall], cut: ToolCall | None) -> list[Outcome]:
         """Run every call on a copy of the message, then bring the effects together as if run in call order."""
         import asyncio
 
@@ -64,11 +65,13 @@ class Calls:
         writes = [_note_writes(copy) for copy in copies]
         slots = asyncio.Semaphore(self._at_once)
         for call in calls:
-            self._announce(call, iteration)
+            await self._watch.tool_called(call)
 
         async def one(call: ToolCall, copy: Message) -> Outcome:
             async with slots:
-                return await self._one(call, copy, iteration, cut)
+                outcome, seconds = await self._one(call, copy, cut)
+            await self._watch.tool_returned(call, outcome, seconds)
+            return outcome
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(call, copy)) for call, copy in zip(calls, copies, strict=True)]
@@ -76,10 +79,10 @@ class Calls:
         self._merge(outcomes, copies, writes)
         return outcomes
 
-    async def _one(self, call: ToolCall, message: Message, iteration: int, cut: ToolCall | None) -> Outcome:
+    async def _one(self, call: ToolCall, message: Message, cut: ToolCall | None) -> tuple[Outcome, float]:
+        """What a call gave, and after how many seconds."""
         started = time.perf_counter()
-        if self._run.listens(ToolStarted):
-            self._run.emit(ToolStarted(self._address, message.event_id, iteration, call.name, call.id))
+        self._watch.tool_started(call)
         tool = self._tools.get(call.name)
         if call is cut:
             outcome = Outcome(
@@ -92,8 +95,7 @@ class Calls:
         else:
             outcome = await tool.call(call, message, self._around)
             self.acted = self.acted or (outcome.ran and not tool.idempotent)
-        self._report(call, outcome, iteration, time.perf_counter() - started)
-        return outcome
+        return outcome, time.perf_counter() - started
 
     # ------------------------------------------------------------ effects
 
@@ -120,29 +122,6 @@ class Calls:
             if outcome.on_message:
                 self._message.adopt(copy)
         self._message.vars = merged
-
-    # ------------------------------------------------------------ telling
-
-    def _announce(self, call: ToolCall, iteration: int) -> None:
-        if self._run.listens(ToolCalled):
-            self._run.emit(
-                ToolCalled(self._address, self._message.event_id, iteration, call.name, call.id, call.arguments)
-            )
-
-    def _report(self, call: ToolCall, outcome: Outcome, iteration: int, seconds: float) -> None:
-        if self._run.listens(ToolReturned):
-            self._run.emit(
-                ToolReturned(
-                    self._address,
-                    self._message.event_id,
-                    iteration,
-                    call.name,
-                    call.id,
-                    outcome.text,
-                    outcome.is_error,
-                    seconds,
-                )
-            )
 
 
 class _Noted(dict[str, Json]):

@@ -10,14 +10,19 @@ from octo import budget
 from octo.agent import answer, attachments
 from octo.agent.calls import Calls
 from octo.agent.ending import Answered, Drawn, Ending, GaveUp, Halted
+from octo.agent.form import TAKEN
 from octo.agent.memory import summary
 from octo.agent.memory.compaction import Bounds, Context
 from octo.agent.memory.session import Memory, NoMemory, Recalled, Transcript
 from octo.agent.model import system_prompt
 from octo.agent.reply import cut_off, is_malformed, readable, unfit
+<<<<<<< /tmp/port.cur
+=======
 from octo.agent.roster import Roster
 from octo.agent.telling import Telling
+>>>>>>> /tmp/port.mine
 from octo.agent.tools import GIVE_UP, Surroundings
+from octo.agent.watch import Stopped, Watch
 from octo.budget import Budget, Limits
 from octo.config.pricing import cost
 from octo.errors import OctoError, ProviderError
@@ -36,7 +41,13 @@ from octo.values import parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+<<<<<<< /tmp/port.cur
+    from octo.agent.events import EventType
+    from octo.agent.model import Agent
+    from octo.block import Chain
+=======
     from octo.agent.model import Brain
+>>>>>>> /tmp/port.mine
     from octo.llm.chat import ToolDefinition
     from octo.message import Message
     from octo.run import Run
@@ -71,6 +82,12 @@ class Task:
     """How long the prompt may be."""
     scope: str = ""
     """Stands before the names of tools in `vars.toolScope`; by default something new in every run."""
+    events: Chain | None = None
+    """Runs on each event, if there is someone to tell."""
+    emit: tuple[EventType, ...] = ()
+    """Which events there are; all if it is empty."""
+    stream: bool = False
+    """Whether answers are told in pieces, as they come."""
 
 
 class AgentLoop:
@@ -85,8 +102,8 @@ class AgentLoop:
         self.transcript = Transcript(Recalled(), task.opening)
         self.usage: Usage | None = None
         self.iteration = 0
-        self.telling = Telling(run, task.address, message.event_id)
-        self.context = Context(task.bounds, summarize=self._summarize, warn=self._warn, watcher=self.telling)
+        self.watch = Watch(task, message, run)
+        self.context = Context(task.bounds, summarize=self._summarize, warn=self._warn, watcher=self.watch)
         self._form = agent.form
         self._definitions = self._offered()
         self._answer_tool = self._tool_of_answer()
@@ -102,7 +119,7 @@ class AgentLoop:
             message,
             Surroundings(run, message.body, task.scope or f"run-{run.runtime.new_id()}"),
             at_once=agent.at_once,
-            address=task.address,
+            watch=self.watch,
         )
         self._was_cut_off = False
         self._budgets: tuple[Budget, ...] = ()
@@ -123,40 +140,54 @@ class AgentLoop:
 
     async def work(self) -> Ending:
         """Run to the end. Raises OctoError when the model cannot be asked or gives no usable reply."""
-        self.telling.started(
+        self.watch.telling.started(
             str(self.agent.connector), self.agent.turns, self.task.opening.text if self.task.opening else ""
         )
         try:
             with budget.opened(self.task.limits) as self._budgets:
                 await self._recall()
-                ending = await self._turns()
+                ending = await self._until_stopped()
+                self.transcript.iterations = self.iteration
                 await self.task.memory.save(self.transcript, ending, self.context)
         except OctoError as error:
             self._tell_end(error=error)
             raise
         if isinstance(ending, GaveUp):
-            self.telling.gave_up(self.iteration, ending.reason, ending.detail)
+            await self.watch.gave_up(ending.reason, ending.detail)
         self._tell_end(reason=ending.reason if isinstance(ending, GaveUp) else None)
         return ending
 
     def _tell_end(self, *, reason: str | None = None, error: OctoError | None = None) -> None:
-        self.telling.ended(self.iteration, self._calls.count, self.usage, reason=reason, error=error)
+        self.watch.telling.ended(self.iteration, self._calls.count, self.usage, reason=reason, error=error)
 
     async def _recall(self) -> None:
         recalled = await self.task.memory.load()
         self.transcript = Transcript(recalled, self.task.opening)
         self.context.recalled(recalled)
+        if recalled.system:
+            self._system = f"{self._system}\n\n{recalled.system}"
+
+    async def _until_stopped(self) -> Ending:
+        try:
+            return await self._turns()
+        except Stopped:
+            return Halted()
 
     async def _turns(self) -> Ending:
         while self.iteration < self.agent.turns:
             self.iteration += 1
+            self.watch.iteration = self.iteration
             await self.context.make_room(self.transcript)
             response = await self._ask()
             if response is None:
                 self.iteration -= 1
                 return GaveUp(budget.EXCEEDED)
             self._collect_files(response)
+            if self.watch.stop_requested and response.calls:
+                return Halted()
             self.transcript.append(response.message)
+            if self.watch.stop_requested:
+                return Halted()
             ending = self._ending(response)
             if ending is not None:
                 return ending
@@ -165,7 +196,7 @@ class AgentLoop:
             if response.calls:
                 ending = await self._run_calls(response.calls, cut)
                 await self.task.memory.checkpoint(self.transcript, self.context)
-            if self._calls.stop_requested:
+            if self._calls.stop_requested or self.watch.stop_requested:
                 return Halted()
             if ending is not None:
                 return ending
@@ -175,13 +206,13 @@ class AgentLoop:
         """Run the calls of one turn: all, or those before the one that gives the answer."""
         given = self._given(calls, cut)
         before = calls if given is None else calls[: calls.index(given)]
-        results = await self._calls.run(before, self.iteration, cut=cut) if before else ()
+        results = await self._calls.run(before, cut=cut) if before else ()
         if given is None or self._form is None:
             self.transcript.append(ChatMessage("tool", results))
             return None
         try:
             text = self._form.fitted(given.arguments)
-            taken = ToolResult(given.id, given.name, "the answer is taken")
+            taken = ToolResult(given.id, given.name, TAKEN)
         except ValueError as fault:
             text = None
             taken = ToolResult(given.id, given.name, f"invalid arguments: {fault}", is_error=True)
@@ -206,12 +237,12 @@ class AgentLoop:
     async def _ask(self) -> ChatResponse | None:
         """The reply of this turn; the call is repeated once when the reply is none. None when the budget is spent."""
         response = await self._call_model()
-        if response is not None and is_malformed(response):
+        if response is not None and is_malformed(response) and not self.watch.stop_requested:
             response = await self._call_model()
             if response is not None and is_malformed(response):
                 why = f" ({response.stop_detail})" if response.stop_detail else ""
                 raise OctoError(f"ai-agent: the model called a tool in a form that cannot be read, twice in a row{why}")
-        if response is not None and self._says_nothing(response):
+        if response is not None and self._says_nothing(response) and not self.watch.stop_requested:
             response = await self._call_model()
             if response is not None and self._says_nothing(response):
                 raise OctoError(
@@ -234,12 +265,15 @@ class AgentLoop:
     async def _complete(self, request: ChatRequest, purpose: str = "") -> ChatResponse:
         """Make a model call: charged and told, whatever it is for."""
         started = time.perf_counter()
-        self.telling.turn_started(self.iteration, purpose)
+        await self.watch.turn_started(purpose)
+        on_delta = None if purpose else self.watch.on_delta
         try:
-            response = await self.model.complete(request, session=self.run.session)
+            response = await self.model.complete(request, session=self.run.session, on_delta=on_delta)
+        except Stopped:
+            self.watch.turn_abandoned(time.perf_counter() - started, request)
+            raise
         except ProviderError as error:
-            seconds = time.perf_counter() - started
-            self.telling.turn_ended(self.iteration, seconds, request, error=error, purpose=purpose)
+            await self.watch.turn_failed(time.perf_counter() - started, request, error, purpose)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=readable(response.message, self.iteration))
         if response.usage is not None:
@@ -248,7 +282,7 @@ class AgentLoop:
             self.usage = usage if self.usage is None else self.usage + usage
             for one in self._budgets:
                 one.charge(usage)
-        self.telling.turn_ended(self.iteration, time.perf_counter() - started, request, response, purpose=purpose)
+        await self.watch.turn_ended(time.perf_counter() - started, request, response, purpose)
         return response
 
     async def _summarize(self, turns: Sequence[ChatMessage]) -> str:

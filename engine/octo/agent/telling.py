@@ -1,4 +1,4 @@
-"""What one run of an agent tells while it goes: its start and end, model calls, and that it gives up."""
+"""What the observers of a run are told of an agent: its start and end, model calls, tool calls, that it gives up."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from octo.observe import (
     AgentStarted,
     CompactionEnded,
     CompactionStarted,
+    ModelDelta,
+    ToolCalled,
+    ToolReturned,
+    ToolStarted,
     TurnEnded,
     TurnStarted,
 )
 
 if TYPE_CHECKING:
+    from octo.agent.tools import Outcome
     from octo.errors import OctoError
-    from octo.llm.chat import ChatRequest, ChatResponse, Usage
+    from octo.llm.chat import ChatRequest, ChatResponse, Delta, ToolCall, Usage
     from octo.run import Run
 
 _SHOWN: Final = 2000
@@ -51,6 +56,7 @@ class Telling:
         response: ChatResponse | None = None,
         error: OctoError | None = None,
         purpose: str = "",
+        stop_reason: str = "",
     ) -> None:
         text = response.text if response else ""
         if self._run.listens(TurnEnded):
@@ -61,7 +67,7 @@ class Telling:
                     iteration,
                     seconds,
                     model=response.model if response else "",
-                    stop_reason=response.stop_reason if response else "",
+                    stop_reason=response.stop_reason if response else stop_reason,
                     text=text,
                     tool_calls=len(response.calls) if response else 0,
                     usage=response.usage if response else None,
@@ -73,11 +79,28 @@ class Telling:
             )
         self._run.log("debug", "agent reply", block=self._address, reply=text[:_SHOWN])
 
-    async def compaction_started(self, strategy: str, before: int, most: int) -> None:
+    def piece(self, iteration: int, delta: Delta) -> None:
+        if self._run.listens(ModelDelta):
+            self._run.emit(ModelDelta(self._address, self._event_id, iteration, delta))
+
+    def tool_called(self, iteration: int, call: ToolCall) -> None:
+        if self._run.listens(ToolCalled):
+            self._run.emit(ToolCalled(self._address, self._event_id, iteration, call.name, call.id, call.arguments))
+
+    def tool_started(self, iteration: int, call: ToolCall) -> None:
+        if self._run.listens(ToolStarted):
+            self._run.emit(ToolStarted(self._address, self._event_id, iteration, call.name, call.id))
+
+    def tool_returned(self, iteration: int, call: ToolCall, outcome: Outcome, seconds: float) -> None:
+        if self._run.listens(ToolReturned):
+            told = (call.name, call.id, outcome.text, outcome.is_error, seconds)
+            self._run.emit(ToolReturned(self._address, self._event_id, iteration, *told))
+
+    def compaction_started(self, strategy: str, before: int, most: int) -> None:
         if self._run.listens(CompactionStarted):
             self._run.emit(CompactionStarted(self._address, self._event_id, strategy, before, most))
 
-    async def compaction_ended(self, strategy: str, before: int, after: int, most: int, dropped: int) -> None:
+    def compaction_ended(self, strategy: str, before: int, after: int, most: int, dropped: int) -> None:
         if self._run.listens(CompactionEnded):
             self._run.emit(CompactionEnded(self._address, self._event_id, strategy, before, after, most, dropped))
 

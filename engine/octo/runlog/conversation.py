@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, assert_never
+from typing import Any, Final, Literal, TypeAlias, assert_never
 
-from octo.llm.chat import ChatMessage, ChatRequest, File, Reasoning, Search, Text, ToolCall, ToolResult
+from octo.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    CustomDelta,
+    Delta,
+    File,
+    Reasoning,
+    Retry,
+    Search,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolInput,
+    ToolResult,
+)
 from octo.values import Json, parse
+
+PieceType: TypeAlias = Literal["text", "thinking", "tool_input", "custom", "retry"]
 
 _PARSED: Final = 32768
 """Up to so many characters, arguments and results that are JSON are told as what they mean, not as text."""
@@ -50,6 +67,22 @@ def turn(message: ChatMessage) -> dict[str, Json]:
                 assert_never(part)
     citations = [_filled({"url": one.url, "title": one.title}) for one in message.citations]
     return _filled(shown | lists | {"citations": citations})
+
+
+def piece(delta: Delta) -> tuple[PieceType, dict[str, Json]] | None:
+    """What is told of a piece of an answer that is being streamed, under which name; nothing of some."""
+    match delta:
+        case TextDelta(text, index):
+            return "text", {"text": text, "index": index}
+        case ThinkingDelta(text, index):
+            return "thinking", {"text": text, "index": index}
+        case ToolInput(text, id, name, index):
+            return "tool_input", {"text": text, "index": index, "tool": name, "toolCallId": id}
+        case CustomDelta(name, text, index):
+            return "custom", {"name": name, "text": text, "index": index}
+        case Retry(attempt, reason):
+            return "retry", {"attempt": attempt, "reason": reason}
+    return None
 
 
 def decoded(text: str) -> Json:

@@ -27,6 +27,11 @@ KINDS: Final = (
     "block.pre-invoke",
     "block.post-invoke",
     "agent.turn_start",
+    "agent.text",
+    "agent.thinking",
+    "agent.tool_input",
+    "agent.custom",
+    "agent.retry",
     "llm.turn",
     "agent.tool_call",
     "agent.tool_result",
@@ -35,6 +40,9 @@ KINDS: Final = (
     "trace.dropped",
 )
 """What a record may be about."""
+
+PIECES: Final = frozenset({"agent.text", "agent.thinking", "agent.tool_input", "agent.custom"})
+"""The kinds that tell of an answer while it comes; the record at its end holds all of it."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from octo.observe import (
     Event,
     FlowEnded,
     FlowStarted,
+    ModelDelta,
     SourceEmitted,
     TextsEmbedded,
     ToolCalled,
@@ -83,7 +84,8 @@ class Recorder:
     """Observer that makes a record of what happens and hands it to its sinks.
 
     `blocks` limits the records of blocks to those with one of these addresses; `bodies` and `vars` say whether records
-    hold those of messages; `last` is the number of the last record in the same log.
+    hold those of messages; `pieces` whether there are records of answers while they come; `last` is the number of the
+    last record in the same log.
 
     Where a record belongs is known by a context variable, so that branches and tool calls that run at the same time
     find their own places. The variable is this recorder's alone, for several may watch one runtime.
@@ -96,6 +98,7 @@ class Recorder:
         BlockEntered,
         BlockLeft,
         TurnStarted,
+        ModelDelta,
         TurnEnded,
         ToolCalled,
         ToolStarted,
@@ -114,6 +117,7 @@ class Recorder:
         blocks: Container[str] | None = None,
         bodies: bool = True,
         vars: bool = True,
+        pieces: bool = False,
         last: int = 0,
     ) -> None:
         self.blocks = blocks
@@ -123,6 +127,7 @@ class Recorder:
         self._limit = limit
         self._bodies = bodies
         self._vars = vars
+        self._pieces = pieces
         self._seq = last
         self._here: ContextVar[Span | None] = ContextVar("octo.runlog.here", default=None)
 
@@ -142,6 +147,8 @@ class Recorder:
                 self._leave("flow", event, f"flow.{event.outcome}")
             case TurnStarted():
                 self._begin("turn", event.address, event, "agent.turn_start", attrs={"iteration": event.iteration})
+            case ModelDelta():
+                self._piece(event)
             case TurnEnded():
                 self._turn(event)
             case ToolCalled():
@@ -157,6 +164,11 @@ class Recorder:
                 self._embedding(event)
 
     # ------------------------------------------------------------ agents
+
+    def _piece(self, event: ModelDelta) -> None:
+        told = conversation.piece(event.delta)
+        if told is not None and (self._pieces or told[0] == "retry"):
+            self._note(event, f"agent.{told[0]}", attrs={"iteration": event.iteration, **told[1]})
 
     def _turn(self, event: TurnEnded) -> None:
         span = self._end("turn", event.address)

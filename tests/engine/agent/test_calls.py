@@ -7,8 +7,14 @@ import pytest
 
 from fake_model import FakeModel, FakeRuntime, Listener, call, config_text, reply, run
 from octo.agent.calls import Calls
+<<<<<<< /tmp/port.cur
+from octo.agent.loop import Task
+from octo.agent.tools import Surroundings, Tool
+from octo.agent.watch import Watch
+=======
 from octo.agent.nested import Entry
 from octo.agent.tools import Surroundings
+>>>>>>> /tmp/port.mine
 from octo.block import Block, Place
 from octo.blocks.ai_agent import AiAgent
 from octo.errors import OctoError
@@ -71,9 +77,9 @@ async def outcome(tools, calls, *, at_once=10, observers=(), **vars):
             message,
             Surroundings(Run(runtime, "f"), "in", "run-1"),
             at_once=at_once,
-            address="f.ag",
+            watch=Watch(Task("f.ag", json_only=False, opening=None), message, Run(runtime, "f")),
         )
-        results = await turn.run(calls, 1)
+        results = await turn.run(calls)
     assert not message.stopped
     return message, [(result.call_id, result.text, result.is_error) for result in results], turn.stop_requested
 
