@@ -56,8 +56,9 @@ class EventFraming:
 
     def feed(self, chunk: bytes) -> list[str]:
         """Take the next bytes; gives the data of each event that they complete. Raises TooLong."""
-        if self._after_cr and chunk:
-            self._after_cr = False
+        if not chunk:
+            return []
+        if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
         *lines, rest = _LINE_END.split(chunk)
         self._after_cr = not rest and chunk.endswith(b"\r")

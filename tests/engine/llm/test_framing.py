@@ -50,6 +50,10 @@ def test_the_events_do_not_depend_on_line_ends_comments_or_cuts(stream: bytes, c
     assert events(*chunks) == EVENTS
 
 
+def test_a_line_end_may_have_nothing_between_its_halves():
+    assert events(b"data: a\r", b"", b"\ndata: b\r", b"", b"\n\r\n") == ["a\nb"]
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
 def test_single_bytes_give_the_same_events(end: str):
     stream = "".join(f"data: {part}{end}" + end for part in ("é", "{}")).encode()

@@ -1,4 +1,4 @@
-"""octo/llm/wires/anthropic.py: the Messages API, request out and answer in."""
+"""octo/llm/wires/anthropic.py, octo/llm/wires/anthropic_answer.py: the Messages API, request out and answer in."""
 
 import json
 import logging

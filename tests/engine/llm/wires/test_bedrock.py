@@ -1,4 +1,6 @@
-"""octo/llm/wires/bedrock.py: Converse, request out and answer in; octo/llm/thinking.py: how Claude models are told to.
+"""octo/llm/wires/bedrock.py, octo/llm/wires/bedrock_answer.py: Converse, request out and answer in.
+
+octo/llm/thinking.py: how Claude models are told to.
 
 Also octo/llm/facts.py: where models on Bedrock take cache points.
 """

@@ -1,4 +1,4 @@
-"""octo/llm/wires/chat_completions.py: Chat Completions, request out and answer in."""
+"""octo/llm/wires/chat_completions.py, octo/llm/wires/chat_completions_answer.py: request out, answer in."""
 
 import json
 from base64 import b64encode

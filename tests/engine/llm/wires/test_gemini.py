@@ -1,4 +1,4 @@
-"""octo/llm/wires/gemini.py: `generateContent`, request out and answer in."""
+"""octo/llm/wires/gemini.py, octo/llm/wires/gemini_answer.py: `generateContent`, request out and answer in."""
 
 import json
 from base64 import b64encode

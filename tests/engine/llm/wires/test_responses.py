@@ -1,4 +1,4 @@
-"""octo/llm/wires/responses.py: the Responses API, request out and answer in."""
+"""octo/llm/wires/responses.py, octo/llm/wires/responses_answer.py: the Responses API, request out and answer in."""
 
 import json
 from base64 import b64encode
