@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 >>>>>>> /tmp/port.mine
     from octo.llm.chat import ToolDefinition
     from octo.message import Message
+    from octo.observe import AgentStamp
     from octo.run import Run
 
 _DETAIL: Final = 2000
@@ -88,6 +89,8 @@ class Task:
     """Which events there are; all if it is empty."""
     stream: bool = False
     """Whether answers are told in pieces, as they come."""
+    stamp: AgentStamp | None = None
+    """Which agent it is, if it is not written in its block."""
 
 
 class AgentLoop:
@@ -140,9 +143,8 @@ class AgentLoop:
 
     async def work(self) -> Ending:
         """Run to the end. Raises OctoError when the model cannot be asked or gives no usable reply."""
-        self.watch.telling.started(
-            str(self.agent.connector), self.agent.turns, self.task.opening.text if self.task.opening else ""
-        )
+        prompt = self.task.opening.text if self.task.opening else ""
+        self.watch.telling.started(self.agent, self.task.stamp, prompt)
         try:
             with budget.opened(self.task.limits) as self._budgets:
                 await self._recall()

@@ -16,6 +16,7 @@ from octo.fields import Int, JsonSchema, LlmName, Model, Number, Refusals, Resou
 
 if TYPE_CHECKING:
     from octo.config.model import Config
+    from octo.observe import AgentStamp
 
 _TURNS: Final = 8
 _MOST_TURNS: Final = 1000
@@ -84,6 +85,13 @@ class Brain(Model):
         """The form of the answer, where one is asked for."""
         schema = self.output_schema
         return Form(schema) if schema and schema.get("properties") and self.output_type == "text" else None
+
+    @cached_property
+    def inline_stamp(self) -> AgentStamp:
+        """Which agent it is, if it is written in its block."""
+        from octo.agent.stamp import inline
+
+        return inline(self)
 
     @property
     def turns(self) -> int:

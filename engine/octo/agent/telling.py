@@ -20,9 +20,11 @@ from octo.observe import (
 )
 
 if TYPE_CHECKING:
+    from octo.agent.model import Brain
     from octo.agent.tools import Outcome
     from octo.errors import OctoError
     from octo.llm.chat import ChatRequest, ChatResponse, Delta, ToolCall, Usage
+    from octo.observe import AgentStamp
     from octo.run import Run
 
 _SHOWN: Final = 2000
@@ -38,10 +40,13 @@ class Telling:
         self._event_id = event_id
         self._began = time.perf_counter()
 
-    def started(self, connector: str, turns: int, prompt: str) -> None:
+    def started(self, agent: Brain, stamp: AgentStamp | None, prompt: str) -> None:
         self._began = time.perf_counter()
         if self._run.listens(AgentStarted):
-            self._run.emit(AgentStarted(self._address, self._event_id, connector, turns))
+            connector = str(agent.connector)
+            self._run.emit(
+                AgentStarted(self._address, self._event_id, connector, agent.turns, stamp or agent.inline_stamp)
+            )
         self._run.log("debug", "agent prompt", block=self._address, prompt=prompt[:_SHOWN])
 
     def turn_started(self, iteration: int, purpose: str = "") -> None:
