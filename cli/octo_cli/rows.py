@@ -25,6 +25,8 @@ _BATCH: Final = 100
 """Rows of CSV that are read at once."""
 _LONGEST: Final = 10_000_000
 """Characters of a row of CSV. Beyond this a quote was most likely never closed."""
+_LONGEST_LINE: Final = 64_000_000
+"""Bytes of a line of JSON lines. Beyond this the file is most likely one document, not one on each line."""
 
 
 class Row(NamedTuple):
@@ -80,26 +82,56 @@ def _lines(stream: io.FileIO, raw: bool) -> Iterator[list[Row]]:
         rows = []
         for text in lines:
             line += 1
-            if text and not text.isspace():
+            if text is None:
+                number += 1
+                rows.append(Row(number, line, None, _TOO_LONG))
+            elif text and not text.isspace():
                 number += 1
                 rows.append(read(number, line, text))
         yield rows
 
 
-def _pieces(stream: io.FileIO) -> Iterator[list[bytes]]:
-    """The lines of a stream, as many at once as one read gives; a pipe is not waited for longer than needed."""
-    begun: list[bytes] = []
+def _pieces(stream: io.FileIO) -> Iterator[list[bytes | None]]:
+    """The lines of a stream, as many at once as one read gives; a pipe is not waited for longer than needed.
+
+    None stands for a line that is too long, of which no more is kept.
+    """
+    begun = Begun()
     first = True
     while piece := stream.read(_PIECE):
         if first:
             piece, first = piece.removeprefix(b"\xef\xbb\xbf"), False
-        *lines, rest = piece.split(b"\n")
-        if lines:
-            lines[0] = b"".join((*begun, lines[0]))
-            begun = []
-        begun.append(rest)
-        yield lines
-    yield [b"".join(begun)]
+        head, *rest = piece.split(b"\n")
+        begun.add(head)
+        if rest:
+            lines = [begun.take(), *rest[:-1]]
+            begun.add(rest[-1])
+            yield lines
+    yield [begun.take()]
+
+
+class Begun:
+    """A line whose end has not come yet."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > _LONGEST_LINE:
+            self._parts.clear()
+        else:
+            self._parts.append(part)
+
+    def take(self) -> bytes | None:
+        """The line as a whole, None when it is too long; the next one begins."""
+        line = b"".join(self._parts) if self._size <= _LONGEST_LINE else None
+        self._parts, self._size = [], 0
+        return line
+
+
+_TOO_LONG: Final = f"the row is longer than {_LONGEST_LINE // 1_000_000} MB: each row stands on a line of its own"
 
 
 def _json(number: int, line: int, text: bytes) -> Row:

@@ -56,6 +56,19 @@ def test_a_line_that_is_no_json_is_a_row_with_a_fault(tmp_path: Path, line: byte
     ]
 
 
+@pytest.mark.parametrize("raw", [False, True], ids=["JSON", "raw"])
+@pytest.mark.parametrize("end", [b"\n2\n", b""], ids=["in the middle", "at the end"])
+def test_a_line_that_is_too_long_is_a_row_with_a_fault(tmp_path: Path, raw: bool, end: bytes) -> None:
+    fault = "the row is longer than 64 MB: each row stands on a line of its own"
+    after = [Row(3, 3, "2" if raw else 2.0)] if end else []
+
+    assert read(tmp_path / "rows.jsonl", b"1\n" + b"x" * 64_000_001 + end, raw=raw) == [
+        Row(1, 1, "1" if raw else 1.0),
+        Row(2, 2, None, fault),
+        *after,
+    ]
+
+
 def test_raw_lines_are_taken_as_text(tmp_path: Path) -> None:
     assert read(tmp_path / "rows.txt", b"a,b\r\n\n{c\n", raw=True) == [Row(1, 1, "a,b"), Row(2, 3, "{c")]
 
