@@ -43,6 +43,8 @@ class Each:
     """What `--attach` appends to `files` of each body."""
     content_type: str | None = None
     vars: dict[str, Json] = field(default_factory=dict)
+    memory_id: str = ""
+    """Which memory the agents of all rows go on with."""
     limit: float | None = None
     """Seconds for one row."""
     parallel: int = AT_ONCE
@@ -93,7 +95,13 @@ class Each:
         if self.attachments:
             body = inputs.with_attachments(body, self.attachments)
         return await invocation.call(
-            runtime, self.flow, body, vars=dict(self.vars), content_type=self.content_type, limit=self.limit
+            runtime,
+            self.flow,
+            body,
+            vars=dict(self.vars),
+            content_type=self.content_type,
+            memory_id=self.memory_id,
+            limit=self.limit,
         )
 
 

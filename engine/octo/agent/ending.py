@@ -33,7 +33,9 @@ class GaveUp:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """A tool asked to complete the flow right here."""
+    """A tool, or the `events` chain, asked to complete the flow right here."""
+
+    reason: str = "stopped by a tool"
 
 
 Ending: TypeAlias = Answered | Drawn | GaveUp | Halted

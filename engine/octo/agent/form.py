@@ -13,6 +13,8 @@ from octo.llm.chat import ToolDefinition
 from octo.values import Json, clone, dumps, parse
 
 NAME: Final = "structured_output"
+TAKEN: Final = "the answer is taken"
+"""The result of the call that gave the answer. No tool of a config has it: their results are JSON."""
 
 
 class Form:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import model_validator
 
@@ -50,3 +50,7 @@ class BlockInput(Model):
     def of(self, message: Message, run: Run, what: str) -> Json:
         """The value for a message; `what` names the setting in error texts. Raises OctoError."""
         return clone(self.value) if self.expr is None else run.evaluate(self.expr, message, what)
+
+
+NOT_GIVEN: Final = BlockInput.model_construct()
+"""Stands for an input that is not written."""

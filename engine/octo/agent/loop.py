@@ -16,11 +16,7 @@ from octo.agent.memory.compaction import Bounds, Context
 from octo.agent.memory.session import Memory, NoMemory, Recalled, Transcript
 from octo.agent.model import system_prompt
 from octo.agent.reply import cut_off, is_malformed, readable, unfit
-<<<<<<< /tmp/port.cur
-=======
 from octo.agent.roster import Roster
-from octo.agent.telling import Telling
->>>>>>> /tmp/port.mine
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.agent.watch import Stopped, Watch
 from octo.budget import Budget, Limits
@@ -41,13 +37,9 @@ from octo.values import parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-<<<<<<< /tmp/port.cur
     from octo.agent.events import EventType
-    from octo.agent.model import Agent
-    from octo.block import Chain
-=======
     from octo.agent.model import Brain
->>>>>>> /tmp/port.mine
+    from octo.block import Chain
     from octo.llm.chat import ToolDefinition
     from octo.message import Message
     from octo.observe import AgentStamp

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol,
 from pydantic import model_validator
 
 from octo.agent.form import Form
+from octo.agent.memory.policy import Policy
 from octo.agent.skills import Skill, advertised, skill_faults
 from octo.block import Finding
 from octo.errors import did_you_mean
@@ -69,6 +70,12 @@ class Brain(Model):
     max_parallel_tools: Int = _AT_ONCE
     """How many tool calls of one turn run at once; 1 runs them one after another, 0 means 10."""
 
+    memory: Policy | None = None
+    """What is remembered from run to run, for example `{kind: window, contextLength: 20}`; without it nothing."""
+
+    messages_context_length: Int | None = None
+    """Oldest spelling of `memory: {kind: auto, contextLength: N}`; `memory` counts before it."""
+
     skills: tuple[Skill, ...] = ()
     """Instructions that the model loads when it needs them."""
 
@@ -78,6 +85,7 @@ class Brain(Model):
         "max_iterations": "maxIterations",
         "output_type": "outputType",
         "output_schema": "outputSchema",
+        "messages_context_length": "messagesContextLength",
     }
 
     @cached_property
@@ -92,6 +100,11 @@ class Brain(Model):
         from octo.agent.stamp import inline
 
         return inline(self)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Whether the agent remembers, in whichever spelling it says so."""
+        return self.memory or Policy.of_length(self.messages_context_length or 0)
 
     @property
     def turns(self) -> int:
@@ -138,6 +151,11 @@ class Brain(Model):
             )
         if self.max_tokens is not None and self.max_tokens < 1:
             refusals.add(f"ai-agent: `maxTokens` is at least 1, found {self.max_tokens}", "maxTokens")
+        if self.messages_context_length is not None and self.messages_context_length < 0:
+            refusals.add(
+                f"ai-agent: `messagesContextLength` is at least 0, found {self.messages_context_length}",
+                "messagesContextLength",
+            )
         for text, path in skill_faults(self.skills):
             refusals.add(text, "skills", *path)
 

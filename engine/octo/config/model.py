@@ -29,6 +29,25 @@ class Service(Model):
     """A free-form label, for example `staging`."""
 
 
+class StoreLimits(Model):
+    """How much is kept in the store. Where it lies is said by the command line."""
+
+    memory_max_bytes: Int | None = None
+    """Most bytes of what a block remembers under one key; the oldest exchanges are dropped beyond that."""
+
+    @model_validator(mode="after")
+    def _is_usable(self) -> Self:
+        refusals = Refusals()
+        if self.memory_max_bytes is not None and self.memory_max_bytes < 1:
+            refusals.add(
+                f"store: `memoryMaxBytes` is at least 1, found {self.memory_max_bytes}",
+                "memoryMaxBytes",
+                hint="leave it out for no limit",
+            )
+        refusals.raise_if_any()
+        return self
+
+
 class EnvVariable(Model):
     """A declared environment variable; only declared ones are visible to `${NAME}` and `env.NAME`."""
 
@@ -216,6 +235,9 @@ class Config(Model):
 
     connectors: tuple[Connector, ...] = ()
     """Named connector instances."""
+
+    store: StoreLimits = StoreLimits.model_construct()
+    """How much is kept of what agents remember."""
 
     ai_pricing: dict[str, Rates] = Field(default_factory=dict)
     """What models cost, by `CONNECTOR:MODEL`; without it octo tells tokens, and money only if the provider does."""

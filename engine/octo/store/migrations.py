@@ -147,5 +147,52 @@ def _transcripts(db: Connection) -> None:
     db.execute("CREATE INDEX transcript_rows_conversation ON transcript_rows (conversation, number)")
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries, _runs, _memories, _transcripts)
+def _conversations(db: Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE threads (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL,
+            thread TEXT NOT NULL,
+            title TEXT NOT NULL DEFAULT '',
+            user TEXT NOT NULL DEFAULT '',        -- empty: nobody that is known
+            began INTEGER NOT NULL,               -- nanoseconds since 1970, as all points in time
+            updated INTEGER NOT NULL,
+            version INTEGER NOT NULL DEFAULT 0,   -- of the working memory; 0: there is none
+            memory TEXT NOT NULL DEFAULT '',      -- JSON
+            UNIQUE (agent, thread)
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE turns (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            thread INTEGER NOT NULL,
+            position INTEGER NOT NULL,            -- 1 for the first turn of the thread
+            role TEXT NOT NULL,
+            text TEXT NOT NULL,
+            at INTEGER NOT NULL,
+            iterations INTEGER NOT NULL,
+            unanswered INTEGER NOT NULL,
+            stop_reason TEXT NOT NULL,
+            UNIQUE (thread, position)
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE facts (
+            agent TEXT NOT NULL,
+            user TEXT NOT NULL,
+            name TEXT NOT NULL,
+            value TEXT NOT NULL,
+            updated INTEGER NOT NULL,
+            PRIMARY KEY (agent, user, name)
+        ) WITHOUT ROWID
+        """
+    )
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries, _runs, _memories, _transcripts, _conversations)
 LATEST: Final = len(STEPS)

@@ -7,14 +7,10 @@ import pytest
 
 from fake_model import FakeModel, FakeRuntime, Listener, call, config_text, reply, run
 from octo.agent.calls import Calls
-<<<<<<< /tmp/port.cur
 from octo.agent.loop import Task
-from octo.agent.tools import Surroundings, Tool
-from octo.agent.watch import Watch
-=======
 from octo.agent.nested import Entry
 from octo.agent.tools import Surroundings
->>>>>>> /tmp/port.mine
+from octo.agent.watch import Watch
 from octo.block import Block, Place
 from octo.blocks.ai_agent import AiAgent
 from octo.errors import OctoError

@@ -350,7 +350,7 @@ async def test_input_is_what_the_model_is_asked(input, text):
         pytest.param(
             "input: body.q",
             {"q": ""},
-            "ai-agent: `input` is empty, so there is nothing to ask the model",
+            "ai-agent: `input` is empty and there are no `previousMessages`, so there is nothing to ask the model",
             id="input is empty",
         ),
         pytest.param(

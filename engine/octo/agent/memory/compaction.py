@@ -27,13 +27,16 @@ class Bounds:
 
 
 class Watcher(Protocol):
-    """Is told when the conversation of a run is made shorter while the run goes on."""
+    """Is told what becomes of the conversation of a run."""
 
     async def compaction_started(self, strategy: str, before: int, most: int) -> None:
-        """It is about to happen: the next prompt would have `before` tokens, and `most` are allowed."""
+        """It is about to be made shorter: the next prompt would have `before` tokens, and `most` are allowed."""
 
     async def compaction_ended(self, strategy: str, before: int, after: int, most: int, dropped: int) -> None:
-        """It is over, and so many turns are gone."""
+        """That is over, and so many turns are gone."""
+
+    async def thread_named(self, title: str, thread: str) -> None:
+        """A new conversation has a title."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +68,7 @@ class Context:
         self.meter = Meter()
         self._summarize = summarize
         self._warn = warn
-        self._watcher = watcher
+        self.watcher = watcher
 
     def recalled(self, recalled: Recalled) -> None:
         """Take over what is known of a stored conversation."""
@@ -96,17 +99,17 @@ class Context:
         if before <= most:
             return
         strategy = self.bounds.strategy
-        await self._watcher.compaction_started(strategy, before, most)
+        await self.watcher.compaction_started(strategy, before, most)
         kept = [piece for piece in pieces if piece.stays]
         if len(kept) == len(pieces) or self._predict(kept) > most:
             self._warn("the conversation is over `contextMaxTokens`, and nothing of it can be left out")
-            await self._watcher.compaction_ended(strategy, before, before, most, 0)
+            await self.watcher.compaction_ended(strategy, before, before, most, 0)
             return
         remaining = await self._compacted(pieces, most, strategy)
         length = len(transcript.turns)
         transcript.replace([turn for piece in remaining for turn in piece.turns])
         dropped = length - len(transcript.turns)
-        await self._watcher.compaction_ended(strategy, before, self._predict(remaining), most, dropped)
+        await self.watcher.compaction_ended(strategy, before, self._predict(remaining), most, dropped)
 
     # ------------------------------------------------------------ before it is stored
 

@@ -23,12 +23,14 @@ class Recalled:
     """How many tokens providers counted in them; 0 when that is not known."""
     preamble: ChatMessage | None = None
     """Sent in front of every request, and never a part of the transcript."""
+    system: str = ""
+    """What stands below the system text of the agent."""
 
 
 class Transcript:
     """The conversation of one run of an agent: what was recalled, the opening turn, and the turns since."""
 
-    __slots__ = ("new", "preamble", "start", "turns")
+    __slots__ = ("iterations", "new", "preamble", "start", "turns")
 
     def __init__(self, recalled: Recalled, opening: ChatMessage | None) -> None:
         self.preamble = recalled.preamble
@@ -38,6 +40,8 @@ class Transcript:
         """Where in them this run begins."""
         self.new: list[ChatMessage] = []
         """All turns of this run, the opening one first, whatever became of `turns`."""
+        self.iterations = 0
+        """How often the model was called in this run."""
         if opening is not None:
             self.append(opening)
 

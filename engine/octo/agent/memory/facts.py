@@ -1,0 +1,140 @@
+"""What an agent knows about a person: told to the model at the start, and kept by the tools that it is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from octo.errors import OctoError
+from octo.llm.chat import ChatMessage, ToolDefinition, user
+from octo.store import facts
+from octo.store.facts import Fact, Person
+from octo.values import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from sqlite3 import Connection
+
+    from octo.run import Run
+    from octo.store.search import Hit
+    from octo.values import Json
+
+_MOST_FACTS: Final = 50
+_MOST_BYTES: Final = 8 * 1024
+_MOST_OF_ONE: Final = 1024
+"""Bytes of one fact in the preamble."""
+_MOST_HITS: Final = 10
+_SHOWN: Final = 500
+"""Characters of a hit."""
+
+
+def _definition(tool: str, description: str, **parts: str) -> ToolDefinition:
+    properties = {part: {"type": "string", "description": text} for part, text in parts.items()}
+    schema: Json = {"type": "object", "required": list(parts), "properties": properties}
+    return ToolDefinition(tool, description, schema)
+
+
+DEFINITIONS: Final = (
+    _definition(
+        "remember",
+        "Keep a fact about the person for later conversations. A fact of the same name is replaced.",
+        name="What the fact is about, in a word or two.",
+        value="The fact.",
+    ),
+    _definition("forget", "Forget a fact about the person.", name="The name under which it was kept."),
+    _definition(
+        "search_memory",
+        "Search earlier conversations with the person, and the facts about them.",
+        query="Words that all have to occur.",
+    ),
+)
+"""The tools, as the model sees them."""
+
+NAMES: Final = frozenset(definition.name for definition in DEFINITIONS)
+
+
+class ToolFailed(Exception):
+    """What the model is told when one of these tools cannot do what it asks for."""
+
+
+async def call(tool: str, arguments: Mapping[str, Json], person: Person | None, run: Run) -> str:
+    """Run one of the tools; what the model reads. Raises ToolFailed."""
+    if person is None:
+        raise ToolFailed("it is not known who the person is, so nothing is kept about them")
+    try:
+        match tool:
+            case "remember":
+                return await _remember(_part(arguments, "name"), _part(arguments, "value"), person, run)
+            case "forget":
+                return await _forget(_part(arguments, "name"), person, run)
+            case _:
+                return await _search(_part(arguments, "query"), person, run)
+    except OctoError as error:
+        raise ToolFailed(f"the memory cannot be reached: {error.message}") from error
+
+
+def _part(arguments: Mapping[str, Json], name: str) -> str:
+    value = arguments.get(name)
+    text = clean_text(value).strip() if isinstance(value, str) else ""
+    if not text:
+        raise ToolFailed(f"`{name}` is missing: it must be text that is not blank")
+    return text
+
+
+async def _remember(name: str, value: str, person: Person, run: Run) -> str:
+    mask, now = run.runtime.config.environment.mask, run.runtime.clock()
+    await run.runtime.store.write(lambda db: facts.save(db, person, mask(name), mask(value), now=now))
+    return f"remembered: {name}"
+
+
+async def _forget(name: str, person: Person, run: Run) -> str:
+    if run.runtime.store.exists():
+        await run.runtime.store.write(lambda db: facts.delete(db, person, name))
+    return f"forgotten: {name}"
+
+
+async def _search(query: str, person: Person, run: Run) -> str:
+    from octo.store.search import search
+
+    def work(db: Connection) -> list[Hit]:
+        return search(db, query, agent=person.agent, user=person.user, most=_MOST_HITS)
+
+    hits = await run.runtime.store.write(work) if run.runtime.store.exists() else []
+    return "\n".join(map(_line, hits)) or "nothing was found in memory"
+
+
+def _line(hit: Hit) -> str:
+    text = " ".join(hit.text.split())
+    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return f"fact {hit.name}: {text}" if hit.kind == "fact" else f"{hit.role}: {text}"
+
+
+# ---------------------------------------------------------------- what is told at the start
+
+
+async def preamble(person: Person, run: Run, warn: Callable[[str], None]) -> ChatMessage | None:
+    """The turn that tells the model what it knows about a person; none when that is nothing."""
+    try:
+        known: list[Fact] = await run.runtime.store.read(
+            lambda db: facts.rows(db, agent=person.agent, user=person.user), []
+        )
+    except OctoError as error:
+        warn(f"what is known about the person cannot be read: {error.message}")
+        return None
+    if not known:
+        return None
+    lines: list[str] = []
+    room = _MOST_BYTES
+    for fact in known[:_MOST_FACTS]:
+        line = _clipped(f"{fact.name}: {' '.join(fact.value.split())}", _MOST_OF_ONE)
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    omitted = len(known) - len(lines)
+    more = [f"({omitted} more: use `search_memory`)"] if omitted else []
+    return user("\n".join(["What you remember about the person:", *lines, *more]))
+
+
+def _clipped(text: str, most: int) -> str:
+    data = text.encode()
+    return text if len(data) <= most else f"{data[: most - 3].decode(errors='ignore')}…"

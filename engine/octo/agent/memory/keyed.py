@@ -1,0 +1,52 @@
+"""What a block says about the memory of its agent: which one it is, or the history itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from octo.agent.inputs import NOT_GIVEN, BlockInput
+from octo.agent.memory import keys
+from octo.agent.memory.choice import Inputs, memory_id
+from octo.agent.memory.history import History, history_of, no_history_of_image
+from octo.agent.memory.transcript import WrittenDown
+from octo.fields import Bool, Model
+
+if TYPE_CHECKING:
+    from octo.agent.memory.policy import Policy
+    from octo.agent.memory.session import Memory
+    from octo.message import Message
+    from octo.run import Run
+
+
+class Keyed(Model):
+    """The keys of a block that name a memory, or give the history in place of one."""
+
+    memory_id: BlockInput | None = None
+    """Which memory is read and written, instead of that of the run. Any text, by an expression or as `{value: TEXT}`.
+
+    One id names one memory in each flow of a service; a UUID (32 hex digits are one, too) names the same everywhere.
+    """
+
+    previous_messages: BlockInput | None = None
+    """The history, where `memory` is off: a list of `{role, content}` as the Chat Completions API has them."""
+
+    omit_from_conversation: Bool = False
+    """Keep what this block says and which tools it uses out of the transcript of a conversation."""
+
+    def history_for(self, policy: Policy, message: Message, run: Run, *, block: str, makes_image: bool) -> History:
+        """The history that the agent starts with. Raises OctoError."""
+        ids, messages = self.memory_id or NOT_GIVEN, self.previous_messages or NOT_GIVEN
+        if makes_image:
+            return no_history_of_image(policy, run, written=ids.is_given or messages.is_given, block=block)
+        id = ids.of(message, run, "ai-agent: memoryId")
+        previous = messages.of(message, run, "ai-agent: previousMessages")
+        if previous is None and messages.is_given:
+            previous = []
+        return history_of(policy, Inputs(memory_id(id, fixed=ids.expr is None), previous), run, block=block)
+
+    def written_down(self, memory: Memory, message: Message, run: Run, *, block: str) -> Memory:
+        """The memory, with the conversation beside it that the run is a turn of, if it is one."""
+        conversation = keys.uuid(run.memory_id)
+        if conversation is None or self.omit_from_conversation:
+            return memory
+        return WrittenDown(memory, conversation, run, block=block, run_id=message.trace_id)

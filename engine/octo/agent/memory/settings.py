@@ -1,0 +1,179 @@
+"""What a block says about the thread that its agent works in, and the memory that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+from octo.agent.memory.compaction import DEFAULT_TOKENS, Bounds
+from octo.block import SubFlow
+from octo.errors import OctoError
+from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Int, Model, Refusals, Text
+from octo.values import Json, clean_text, kind_of, render
+
+if TYPE_CHECKING:
+    from octo.agent.memory.session import Memory
+    from octo.message import Message
+    from octo.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The thread that one run of an agent works in."""
+
+    thread: str
+    memory: Memory
+    user: str = ""
+    """The person whose facts the agent keeps; empty for nobody."""
+
+    def scope(self, address: str) -> str:
+        """What stands before the names of tools in `vars.toolScope`: the same as long as the conversation goes on."""
+        return f"{self.thread}/{sha256(address.encode()).hexdigest()[:16]}"
+
+
+class InThread(Model):
+    """The keys of a block whose agent works in a thread."""
+
+    memory_thread_id: Annotated[Expression | None, BLANK_IS_ABSENT] = None
+    """Id of the conversation that the agent goes on with and keeps. All that compute the same id share it."""
+
+    context_max_tokens: Int = DEFAULT_TOKENS
+    """How many tokens the whole prompt may have, before the conversation in it is made shorter; 0 means 200000."""
+
+    memory_compaction: Text = "prune"
+    """How that is done: `prune` leaves the oldest exchanges out, `summarize` has the model sum them up."""
+
+    memory_volatile: Bool = False
+    """Keep the conversation in memory only; it ends with the process."""
+
+    agent_id: Text = ""
+    """Whose conversations these are: keeps them with a history that is never cut. Blocks may share one."""
+
+    user_id: Annotated[Expression | None, BLANK_IS_ABSENT] = None
+    """The person that the conversation is with."""
+
+    history: Text = ""
+    """`record` keeps every question and answer for good, `off` does not. By default `record` with `agentId`."""
+
+    user_memory: Bool = False
+    """Give the model tools to remember facts about the person, and tell it those that it knows."""
+
+    forward_context: Annotated[Expression | None, BLANK_IS_ABSENT] = None
+    """A mapping of texts that goes along with what is asked of a memory store outside of octo."""
+
+    name_thread: SubFlow | None = None
+    """What gives a new conversation its title, from a body `{question, answer, threadKey, agentId, userId}`."""
+
+    def refuse_thread(self, refusals: Refusals) -> None:
+        """Note everything about these keys that does not go together."""
+        if self.memory_compaction not in ("prune", "summarize", ""):
+            refusals.add(
+                f"ai-agent: `memoryCompaction` is `prune` or `summarize`, found `{self.memory_compaction}`",
+                "memoryCompaction",
+            )
+        if self.history not in ("record", "off", ""):
+            refusals.add(f"ai-agent: `history` is `record` or `off`, found `{self.history}`", "history")
+        if not self.agent:
+            for key, what in self._of_agent():
+                refusals.add(
+                    f"ai-agent: {what} requires `agentId`",
+                    key,
+                    hint="give the agent an id, for example `agentId: support`",
+                )
+        elif self.memory_thread_id is None:
+            refusals.add(
+                "ai-agent: `agentId` requires `memoryThreadId`, for memory is per conversation",
+                "agentId",
+                hint="say which conversation it is, for example `memoryThreadId: body.chat`",
+            )
+        if self.user_memory and self.user_id is None:
+            refusals.add(
+                "ai-agent: `userMemory` requires `userId`, for facts are about a person",
+                "userMemory",
+                hint="say who it is, for example `userId: vars.sub`",
+            )
+
+    def _of_agent(self) -> Iterator[tuple[str, str]]:
+        """The settings that make no sense without `agentId`."""
+        if self.history == "record":
+            yield "history", "`history: record`"
+        if self.user_memory:
+            yield "userMemory", "`userMemory`"
+        if self.name_thread is not None:
+            yield "nameThread", "`nameThread`"
+        if self.forward_context is not None:
+            yield "forwardContext", "`forwardContext`"
+
+    @property
+    def agent(self) -> str:
+        """The id under which the agent keeps its conversations; empty for none."""
+        return self.agent_id.strip()
+
+    @property
+    def records(self) -> bool:
+        """Whether questions and answers are kept for good."""
+        return bool(self.agent) and (self.history or ("off" if self.memory_volatile else "record")) == "record"
+
+    @property
+    def bounds(self) -> Bounds:
+        tokens = self.context_max_tokens if self.context_max_tokens > 0 else DEFAULT_TOKENS
+        return Bounds(tokens, cast("Literal['prune', 'summarize']", self.memory_compaction or "prune"))
+
+    def session(self, message: Message, run: Run, *, block: str, keep_files: bool) -> Session | None:
+        """The thread that a run works in; None when it works in none. Raises OctoError."""
+        if self.memory_thread_id is None:
+            return None
+        thread = _text(run.evaluate(self.memory_thread_id, message, "ai-agent: memoryThreadId"))
+        if not thread:
+            run.log("warn", "`memoryThreadId` is empty, so the agent remembers nothing", block=block)
+            return None
+        if not self.agent:
+            from octo.agent.memory.threads import ThreadMemory
+
+            return Session(
+                thread, ThreadMemory(thread, run, block=block, volatile=self.memory_volatile, keep_files=keep_files)
+            )
+        from octo.agent.memory.conversations import Conversation, ConversationMemory
+
+        self._check_context(message, run)
+        user = self._user(message, run, block)
+        conversation = Conversation(self.agent, thread, user)
+        return Session(
+            thread,
+            ConversationMemory(
+                conversation,
+                run,
+                block=block,
+                volatile=self.memory_volatile,
+                keep_files=keep_files,
+                records=self.records,
+                knows_facts=self.user_memory,
+                naming=self.name_thread.process if self.name_thread else None,
+                vars=message.vars,
+            ),
+            user if self.user_memory else "",
+        )
+
+    def _check_context(self, message: Message, run: Run) -> None:
+        """The store of octo itself has no use for what is forwarded; what is wrong with it is told all the same."""
+        if self.forward_context is None:
+            return
+        value = run.evaluate(self.forward_context, message, "ai-agent: forwardContext")
+        if not isinstance(value, dict):
+            raise OctoError(f"ai-agent: `forwardContext` must evaluate to a mapping, got {kind_of(value)}")
+
+    def _user(self, message: Message, run: Run, block: str) -> str:
+        """The person; nobody when it is not known who it is."""
+        if self.user_id is None:
+            return ""
+        try:
+            return _text(run.evaluate(self.user_id, message, "ai-agent: userId"))
+        except OctoError as error:
+            run.log("warn", f"{error.message}; the run goes on without the person", block=block)
+            return ""
+
+
+def _text(value: Json) -> str:
+    return "" if value is None else clean_text(render(value))

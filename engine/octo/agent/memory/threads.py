@@ -1,0 +1,130 @@
+"""The conversation of a thread, kept as one entry of the store under the id of the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from octo.agent.ending import Halted
+from octo.agent.memory import codec
+from octo.agent.memory.repair import repaired, settled
+from octo.agent.memory.session import Recalled
+from octo.errors import OctoError
+from octo.services.base import Conflict
+from octo.store.threads import NAMESPACE, PREFIX
+from octo.values import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from octo.agent.ending import Ending
+    from octo.agent.memory.compaction import Context
+    from octo.agent.memory.session import Transcript
+    from octo.llm.chat import ChatMessage
+    from octo.run import Run
+    from octo.values import Json
+
+ATTEMPTS: Final = 5
+"""How often a write is tried while others write the same thread."""
+SECONDS_TO_SAVE: Final = 120
+
+
+class ThreadMemory:
+    """Keeps the conversation of a thread. Whoever computes the same id has the same conversation."""
+
+    def __init__(self, thread: str, run: Run, *, block: str, volatile: bool = False, keep_files: bool = False) -> None:
+        self._thread = thread
+        self._run = run
+        self._block = block
+        self._namespace = namespace(volatile=volatile)
+        self._keep_files = keep_files
+        self._version = 0
+
+    async def load(self) -> Recalled:
+        """The stored conversation, repaired. One that cannot be read fails the run, for a save would end it."""
+        try:
+            entry = await self._run.services.entries.get(self._namespace, PREFIX + self._thread)
+            if entry is None:
+                return Recalled()
+            self._version = entry.version
+            turns, tokens = payload(entry.value)
+        except (OctoError, ValueError) as error:
+            text = error.message if isinstance(error, OctoError) else str(error)
+            raise OctoError(
+                f"ai-agent: the conversation of thread `{self._thread}` cannot be read: {text}",
+                hint="`clear-agent-memory` forgets it, so that the thread begins anew",
+            ) from error
+        return Recalled(repaired(turns, self._warn), tokens)
+
+    async def checkpoint(self, transcript: Transcript, context: Context) -> None:
+        try:
+            await self._write(transcript.turns, context)
+        except OctoError as error:
+            self._run.log("debug", f"the conversation could not be kept: {error.message}", block=self._block)
+
+    async def save(self, transcript: Transcript, ending: Ending, context: Context) -> None:
+        async def work() -> None:
+            await self._write(await context.shortened(transcript.turns, only_prune=isinstance(ending, Halted)), context)
+
+        await saved(work, self._warn)
+
+    async def forget(self) -> None:
+        """Remove the conversation, because it is kept elsewhere from now on."""
+        try:
+            await self._run.services.entries.delete(self._namespace, PREFIX + self._thread)
+        except OctoError as error:
+            self._run.log("debug", f"the older conversation stays: {error.message}", block=self._block)
+
+    async def _write(self, turns: Sequence[ChatMessage], context: Context) -> None:
+        """Write the conversation over what is there: of several writers, the last has its way."""
+        key, entries = PREFIX + self._thread, self._run.services.entries
+        value = as_payload(turns, context, keep_files=self._keep_files)
+        for attempt in range(ATTEMPTS):
+            try:
+                self._version = await entries.put(self._namespace, key, value, expected=self._version)
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                entry = await entries.get(self._namespace, key)
+                self._version = entry.version if entry else 0
+            else:
+                return
+
+    def _warn(self, text: str) -> None:
+        self._run.log("warn", text, block=self._block)
+
+
+def namespace(*, volatile: bool) -> str:
+    """The key space of entries in which conversations stand."""
+    return f"{NAMESPACE}_volatile" if volatile else NAMESPACE
+
+
+def payload(stored: Json) -> tuple[list[ChatMessage], int]:
+    """The turns of a stored conversation, and how many tokens were counted in them. Raises ValueError."""
+    if isinstance(stored, list):
+        return codec.decode(stored), 0
+    if not isinstance(stored, dict):
+        raise ValueError(f"expected a mapping, found {kind_of(stored)}")
+    if stored.get("v") != 1:
+        raise ValueError("it was written by another version of octo")
+    tokens = stored.get("tokens")
+    return codec.decode(stored.get("messages")), int(tokens) if isinstance(tokens, (int, float)) and tokens > 0 else 0
+
+
+def as_payload(turns: Sequence[ChatMessage], context: Context, *, keep_files: bool) -> Json:
+    """A conversation as it is stored."""
+    whole, _ = settled(turns)
+    return {"v": 1, "tokens": context.tokens(whole), "messages": codec.encode(whole, files=keep_files)}
+
+
+async def saved(work: Callable[[], Awaitable[None]], warn: Callable[[str], None]) -> None:
+    """Do the last writing of a run. What goes wrong is logged: the answer counts all the same."""
+    import asyncio
+
+    try:
+        async with asyncio.timeout(SECONDS_TO_SAVE):
+            await work()
+    except TimeoutError:
+        warn(f"the conversation could not be kept within {SECONDS_TO_SAVE} s")
+    except OctoError as error:
+        warn(f"the conversation could not be kept: {error.message}")

@@ -1,0 +1,127 @@
+"""Search in what was said and in what is known: full text, by an index that is built when it is first used.
+
+Where SQLite has no full-text index, the texts themselves are looked through.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+INDEX: Final = "turns_index"
+
+
+class Hit(NamedTuple):
+    """A text in which all words of the query were found."""
+
+    kind: Literal["turn", "fact"]
+    agent: str
+    user: str
+    name: str
+    """The thread of a turn, the name of a fact."""
+    role: str
+    """Of a turn; empty for a fact."""
+    text: str
+    at: int
+    """In nanoseconds since 1970."""
+
+
+def words(query: str) -> list[str]:
+    """What is looked for: letters and digits that stand together."""
+    return "".join(char if char.isalnum() else " " for char in query).split()
+
+
+def search(
+    db: Connection, query: str, *, agent: str = "", user: str | None = None, most: int = 50, full_text: bool = True
+) -> list[Hit]:
+    """Facts, then turns that hold all words of the query; the latest first, in each.
+
+    Only those of an agent, if one is named, and of a person. Needs a connection that may write.
+    """
+    wanted = words(query)
+    if not wanted:
+        return []
+    facts = _facts(db, wanted, agent, user, most)
+    return [*facts, *_turns(db, wanted, agent, user, most - len(facts), full_text=full_text)]
+
+
+def forget(db: Connection, thread: int) -> None:
+    """Take the turns of a thread out of the index, before they are deleted."""
+    try:
+        if _has_index(db):
+            db.execute(f"DELETE FROM {INDEX} WHERE rowid IN (SELECT number FROM turns WHERE thread = ?)", (thread,))
+    except sqlite3.OperationalError as error:
+        if not _lacks_full_text(error):
+            raise
+
+
+def _facts(db: Connection, wanted: list[str], agent: str, user: str | None, most: int) -> list[Hit]:
+    found = db.execute(
+        f"""
+        SELECT 'fact', agent, user, name, '', value, updated FROM facts
+        WHERE (?1 = '' OR agent = ?1) AND (?2 IS NULL OR user = ?2) AND {_all_in("name || ' ' || value", wanted)}
+        ORDER BY updated DESC, name LIMIT ?3
+        """,
+        (agent, user, most, *map(_pattern, wanted)),
+    )
+    return [Hit(*row) for row in found]
+
+
+def _turns(db: Connection, wanted: list[str], agent: str, user: str | None, most: int, *, full_text: bool) -> list[Hit]:
+    indexed = full_text and _is_indexed(db)
+    if indexed:
+        found, more = f"turns.number IN (SELECT rowid FROM {INDEX} WHERE {INDEX} MATCH ?4)", [_expression(wanted)]
+    else:
+        found, more = _all_in("turns.text", wanted), [_pattern(word) for word in wanted]
+    rows = db.execute(
+        f"""
+        SELECT 'turn', agent, user, threads.thread, role, text, at
+        FROM turns JOIN threads ON threads.number = turns.thread
+        WHERE (?1 = '' OR agent = ?1) AND (?2 IS NULL OR user = ?2) AND {found}
+        ORDER BY turns.number DESC LIMIT ?3
+        """,
+        (agent, user, max(0, most), *more),
+    )
+    return [Hit(*row) for row in rows]
+
+
+def _is_indexed(db: Connection) -> bool:
+    """Bring the index up to date; false where SQLite has none."""
+    try:
+        if not _has_index(db):
+            db.execute(f"CREATE VIRTUAL TABLE {INDEX} USING fts5(text, tokenize = 'unicode61')")
+        db.execute(
+            f"""
+            INSERT INTO {INDEX} (rowid, text)
+            SELECT number, text FROM turns
+            WHERE number > ifnull((SELECT rowid FROM {INDEX} ORDER BY rowid DESC LIMIT 1), 0)
+            """
+        )
+    except sqlite3.OperationalError as error:
+        if _lacks_full_text(error):
+            return False
+        raise
+    return True
+
+
+def _lacks_full_text(error: sqlite3.OperationalError) -> bool:
+    return "no such module" in str(error)
+
+
+def _has_index(db: Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (INDEX,)).fetchone() is not None
+
+
+def _expression(wanted: list[str]) -> str:
+    return " ".join(f'"{word}"*' for word in wanted)
+
+
+def _pattern(word: str) -> str:
+    return f"%{word}%"
+
+
+def _all_in(text: str, wanted: list[str]) -> str:
+    return " AND ".join(f"{text} LIKE ?{number}" for number in range(4, 4 + len(wanted)))
