@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class InUse:
     """The thread that one run of an agent works in."""
 
-    thread: str
+    id: str
     memory: Memory
     user: str = ""
     """The person whose facts the agent keeps; empty for nobody."""
 
     def scope(self, address: str) -> str:
         """What stands before the names of tools in `vars.toolScope`: the same as long as the conversation goes on."""
-        return f"{self.thread}/{sha256(address.encode()).hexdigest()[:16]}"
+        return f"{self.id}/{sha256(address.encode()).hexdigest()[:16]}"
 
 
 class InThread(Model):
@@ -121,7 +121,7 @@ class InThread(Model):
         tokens = self.context_max_tokens if self.context_max_tokens > 0 else DEFAULT_TOKENS
         return Bounds(tokens, cast("Literal['prune', 'summarize']", self.memory_compaction or "prune"))
 
-    def session(self, message: Message, run: Run, *, block: str, keep_files: bool) -> Session | None:
+    def thread_of(self, message: Message, run: Run, *, block: str, keep_files: bool) -> InUse | None:
         """The thread that a run works in; None when it works in none. Raises OctoError."""
         if self.memory_thread_id is None:
             return None
@@ -132,7 +132,7 @@ class InThread(Model):
         if not self.agent:
             from octo.agent.memory.threads import ThreadMemory
 
-            return Session(
+            return InUse(
                 thread, ThreadMemory(thread, run, block=block, volatile=self.memory_volatile, keep_files=keep_files)
             )
         from octo.agent.memory.conversations import Conversation, ConversationMemory
@@ -140,7 +140,7 @@ class InThread(Model):
         self._check_context(message, run)
         user = self._user(message, run, block)
         conversation = Conversation(self.agent, thread, user)
-        return Session(
+        return InUse(
             thread,
             ConversationMemory(
                 conversation,
