@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 GRACE: Final = 10.0
 """Seconds that a case may go on after its time limit before it is cancelled."""
 AGENT: Final = "ai-agent"
+ASKING: Final = frozenset({AGENT, "ai-router", "ai-mapping", "ai-retry"})
+"""Types of blocks that talk with a model."""
 """The type of the blocks that ask models."""
 _LAST_WORDS: Final = 1.0
 """Seconds that a cancelled case has to clean up."""
@@ -362,10 +364,11 @@ def _addresses(trial: Trial, config: Config) -> dict[str, str]:
             problems.append(trial.problem(keys, f'{keys[0]} "{name}": {error.message}', error.hint))
             continue
         found[name] = block.place.address
-        if keys[0] != "log" and block.type != AGENT:
-            agents = [other.address for _, other in address.blocks(config) if other.type == AGENT]
-            hint = did_you_mean(name, agents) or "the config has no agent"
-            problems.append(trial.problem(keys, f"`{name}` is no agent", hint))
+        fitting = {"sent": ASKING, "tools": {AGENT}}.get(str(keys[0]), {block.type})
+        if block.type not in fitting:
+            fault, none = ("asks no model", "no block does") if keys[0] == "sent" else ("is no agent", "there is none")
+            others = [other.address for _, other in address.blocks(config) if other.type in fitting]
+            problems.append(trial.problem(keys, f"`{name}` {fault}", did_you_mean(name, others) or none))
     if any(call.count == 0 for call in case.tools):
         tools = [tool.name for _, block in address.blocks(config) for tool in getattr(block, "tools", ())]
         for index, call in enumerate(case.tools):

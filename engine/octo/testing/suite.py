@@ -156,7 +156,7 @@ class Asked(Model):
 
 
 class Sent(Counted):
-    """What an agent's block is expected to send to its model."""
+    """What a block is expected to send to its model."""
 
     records: tuple[Asked, ...] = ()
     """The first calls of the model, in order; more may follow, fewer may not."""
@@ -220,7 +220,7 @@ class Case(Model):
     """Tools that models call."""
 
     sent: dict[Name, Sent] = Field(default_factory=dict)
-    """Addresses of blocks with agents, each with what its model is sent."""
+    """Addresses of blocks that ask a model, each with what the model is sent."""
 
     log: tuple[Logged, ...] = ()
     """Records of the run log."""

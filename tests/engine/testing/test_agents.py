@@ -271,7 +271,7 @@ async def test_calls_that_fail_are_told_from_those_that_do_not(tmp_path, tools, 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("sent: { 'main.agent[stock].look': { count: 1 } }", "12:13: `main.agent[stock].look` is no agent"),
+        ("sent: { 'main.agent[stock].look': { count: 1 } }", "12:13: `main.agent[stock].look` asks no model"),
         (
             "tools: [ { name: stock, block: 'main.agent[stock].look' } ]",
             "12:29: `main.agent[stock].look` is no agent",
