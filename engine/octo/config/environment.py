@@ -41,10 +41,7 @@ class Environment:
 
     def mask(self, text: str) -> str:
         """The text with `***` in the place of every secret value."""
-        for secret in self.secrets:
-            if secret in text:
-                text = text.replace(secret, "***")
-        return text
+        return masking.hidden(text, self.secrets)
 
 
 def resolve(

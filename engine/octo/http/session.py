@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from octo import masking
 from octo.http.auth import Authorization, basic_header
 from octo.http.cache import Cache
 from octo.http.call import Answer, Call, HttpError, Policy, excerpt, header_fault
@@ -34,7 +35,6 @@ _HOST: Final = frozenset({"host"})
 """What follows from the connector, whatever a message says."""
 _PERSONAL: Final = re.compile("auth|cookie|key|password|secret|session|token", re.IGNORECASE)
 """Names of headers whose values are for this API only, and for no log."""
-_SHORTEST_SECRET: Final = 6
 _PUBLIC: Final = frozenset({"accept", "accept-encoding", "accept-language", "content-type", "user-agent"})
 
 
@@ -301,9 +301,6 @@ def _same_place(one: httpx.URL, other: httpx.URL) -> bool:
 
 def _without_secrets(text: str, headers: Mapping[str, str]) -> str:
     """The text without the credentials that were sent, should the API repeat them."""
-    for name, value in headers.items():
-        if _PERSONAL.search(name):
-            for secret in (value, value.partition(" ")[2]):
-                if len(secret) >= _SHORTEST_SECRET:
-                    text = text.replace(secret, "***")
-    return text
+    personal = (value for name, value in headers.items() if _PERSONAL.search(name))
+    secrets = (secret for value in personal for secret in (value, value.partition(" ")[2]))
+    return masking.hidden(text, masking.forms(secrets))
