@@ -1,0 +1,196 @@
+"""octo/agent/memory/policy.py, octo/agent/memory/given.py, octo/agent/inputs.py: what a config may say of memory, and
+what is refused.
+"""
+
+import pytest
+
+from octo.agent.memory.policy import Policy
+from octo.errors import ConfigError
+from octo.testing import harness
+
+AGENT = """
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        {name}
+        connector: m
+        prompt: Do it.
+        tools: [{{name: t, description: T., process: []}}]
+        {keys}
+connectors: [{{name: m, type: llm-scripted, settings: {{turns: [{{text: x}}]}}}}]
+"""
+BAKED = "0c3f4b5e-0000-4000-8000-00000000000a"
+FORM = "each message is `{role, content}`, as the Chat Completions API has them"
+
+
+def problems(keys, name="name: ag"):
+    """What is wrong with an agent that has these keys: the text that is pointed at, the message, the hint."""
+    text = AGENT.format(keys=keys, name=name)
+    try:
+        harness.config(text)
+    except ConfigError as error:
+        found = []
+        for problem in error.problems:
+            line = text.split("\n")[problem.location.line - 1]
+            found.append((line[problem.location.column - 1 :], problem.message, problem.hint))
+        return found
+    return []
+
+
+@pytest.mark.parametrize(
+    ("written", "mode", "bound"),
+    [
+        ({"kind": "off"}, "off", None),
+        ({"kind": "window", "contextLength": 0}, "off", 0),
+        ({"kind": "window", "contextLength": 3}, "managed", 3),
+        ({"kind": "window", "context_length": 3}, "managed", 3),
+        ({"kind": "compaction"}, "managed", None),
+        ({"kind": "compaction", "contextWindow": 8000}, "managed", None),
+        ({"kind": "auto"}, "off", None),
+        ({"kind": "auto", "contextLength": 0, "memoryId": BAKED}, "off", 0),
+        ({"kind": "auto", "contextLength": 3}, "auto", 3),
+        ({"kind": "manual"}, "manual", None),
+        ({"kind": "manual", "messages": []}, "manual", None),
+    ],
+)
+def test_how_a_policy_is_read(written, mode, bound):
+    policy = Policy.model_validate(written)
+
+    assert (policy.mode, policy.bound) == (mode, bound)
+
+
+@pytest.mark.parametrize("id", [BAKED, BAKED.upper(), f"{{{BAKED}}}", f" {BAKED} "])
+def test_a_baked_id_is_the_key_itself(id):
+    assert Policy.model_validate({"kind": "auto", "contextLength": 1, "memoryId": id}).baked_id == BAKED
+
+
+def test_a_blank_baked_id_is_none():
+    assert Policy.model_validate({"kind": "auto", "contextLength": 1, "memoryId": " "}).baked_id == ""
+
+
+def test_memory_counts_before_the_oldest_spelling():
+    config = harness.config(AGENT.format(name="name: ag", keys="memory: {kind: off}\n        messagesContextLength: 5"))
+
+    assert config.flows[0].process[0].policy.mode == "off"
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        pytest.param(
+            "memory: {contextLength: 5}",
+            [
+                (
+                    "{contextLength: 5}",
+                    "ai-agent memory requires `kind`",
+                    "for example `{kind: window, contextLength: 20}`",
+                )
+            ],
+            id="no kind",
+        ),
+        pytest.param(
+            "memory: {kind: windows, contextLength: 5}",
+            [
+                (
+                    "windows, contextLength: 5}",
+                    "expected `off` or `window` or `compaction` or `auto` or `manual`, found `windows`",
+                    "did you mean `window`?",
+                )
+            ],
+            id="unknown kind",
+        ),
+        pytest.param(
+            "memory: {kind: window}",
+            [("{kind: window}", "ai-agent memory: `kind: window` requires `contextLength`", "0 remembers nothing")],
+            id="a window without a length",
+        ),
+        pytest.param(
+            "memory: {kind: window, contextLength: -1}",
+            [("-1}", "ai-agent memory: `contextLength` is at least 0, found -1", None)],
+            id="negative",
+        ),
+        pytest.param(
+            "memory: {kind: window, contextLength: 1.5}",
+            [("1.5}", "expected a whole number, found a number", None)],
+            id="fraction",
+        ),
+        pytest.param(
+            "messagesContextLength: -2",
+            [("-2", "ai-agent: `messagesContextLength` is at least 0, found -2", None)],
+            id="negative, oldest spelling",
+        ),
+        pytest.param(
+            "memory: {kind: compaction, contextWindow: -1}",
+            [("-1}", "ai-agent memory: `contextWindow` is at least 0, found -1", None)],
+            id="negative window",
+        ),
+        pytest.param(
+            "memory: {kind: compaction, contextLength: 5}",
+            [("contextLength: 5}", "ai-agent memory: `contextLength` has no effect with `kind: compaction`", None)],
+            id="a key of another kind",
+        ),
+        pytest.param(
+            f"memory: {{kind: window, contextLength: 5, memoryId: {BAKED}}}",
+            [(f"memoryId: {BAKED}}}", "ai-agent memory: `memoryId` has no effect with `kind: window`", None)],
+            id="an id in the policy",
+        ),
+        pytest.param(
+            "memory: {kind: auto, contextLength: 5, memoryId: customer-1}",
+            [
+                (
+                    "customer-1}",
+                    "ai-agent memory: `memoryId` is a UUID, found `customer-1`",
+                    "`memoryId` beside `memory` takes any text",
+                )
+            ],
+            id="a baked id that is no UUID",
+        ),
+        pytest.param(
+            "memory: {kind: manual, messages: [{role: user, content: a}, {role: robot, content: b}]}",
+            [
+                (
+                    "[{role: user, content: a}, {role: robot, content: b}]}",
+                    "ai-agent memory: messages: message 1: expected `system`, `developer`, `user`, `assistant` or "
+                    '`tool` as `role`, found `"robot"`',
+                    FORM,
+                )
+            ],
+            id="messages that are none",
+        ),
+        pytest.param(
+            "memoryId: {ai: true}",
+            [("ai: true}", "`{ai: true}` is for parameters of tools", "write a value or an expression")],
+            id="an id from the model",
+        ),
+        pytest.param(
+            "memoryId: body.",
+            [("", 'compile expression "body.": expected a name after `.`, found end of expression', None)],
+            id="an expression that does not compile",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused(keys, found):
+    assert problems(keys) == found
+
+
+def test_a_block_that_remembers_has_a_name_of_its_own():
+    assert problems("memory: {kind: window, contextLength: 5}", name="x-name: ag") == [
+        (
+            "type: ai-agent",
+            "ai-agent requires a `name` while memory is on",
+            "add `name:`; what is remembered belongs to that name",
+        )
+    ]
+    assert problems("memory: {kind: manual}", name="x-name: ag") == []
+    twice = AGENT.format(keys="memory: {kind: window, contextLength: 5}", name="name: ag")
+    block = twice[twice.index("      - type: ai-agent") : twice.index("connectors:")]
+    with pytest.raises(ConfigError) as caught:
+        harness.config(twice.replace(block, block + block))
+    assert [problem.message for problem in caught.value.problems] == [
+        "ai-agent: two blocks of one chain have the name `ag`"
+    ] * 2
+
+
+def test_the_spellings_with_underscores_are_read():
+    assert problems("memory_id: body.id\n        previous_messages: []") == []
