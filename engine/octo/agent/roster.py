@@ -35,6 +35,10 @@ class Roster:
     tools: tuple[Tool, ...] = ()
     web_search: bool = False
 
+    def with_tools(self, tools: tuple[Tool, ...]) -> Roster:
+        """The same with some more, last in the list."""
+        return Roster((*self.tools, *tools), self.web_search)
+
 
 def offered(entries: Sequence[PlainEntry], skills: Sequence[Skill]) -> Roster:
     """What is offered to the model: the tools in their order, then the one that loads skills."""

@@ -125,9 +125,6 @@ class Watch:
         self.telling.compaction_ended(strategy, before, after, most, dropped)
         await self.tell("compaction_end", self._compaction(strategy, before) | {"after": after, "dropped": dropped})
 
-    async def thread_named(self, title: str, thread: str) -> None:
-        await self.tell("thread_title", {"title": title, "thread": thread})
-
     def _compaction(self, strategy: str, before: int) -> dict[str, Json]:
         gauge = {"contextTokens": before, "contextMaxTokens": self._context_max}
         return {"strategy": strategy, "before": before, **gauge}

@@ -13,15 +13,20 @@ from octo.agent.bindings import Binding
 from octo.agent.ending import Answered, Drawn, GaveUp, Halted
 from octo.agent.inputs import BlockInput
 from octo.agent.loop import AgentLoop, Task
+from octo.agent.memory.keyed import Keyed
+from octo.agent.memory.settings import InThread
 from octo.agent.value import Agent
+from octo.agent.watched import Watched
 from octo.block import Block, Finding, SubFlow
 from octo.budget import Limits
+from octo.config.address import blocks
 from octo.errors import OctoError
 from octo.fields import Bool, Expression, Int, Refusals, Text
 from octo.llm.chat import ChatMessage, user
 from octo.values import Json, clean_text, dumps
 
 if TYPE_CHECKING:
+    from octo.agent.memory.history import History
     from octo.agent.nested import Entry
     from octo.config.model import Config
     from octo.message import Message
@@ -37,7 +42,7 @@ def _given(value: Json) -> Json:
 _BLANK_IS_NONE: Final = BeforeValidator(_given)
 
 
-class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
+class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai", composite=True):
     """Let a model do a task: it calls the tools as needed, and its final answer becomes the body."""
 
     input: Annotated[Expression[str] | None, _BLANK_IS_NONE] = None
@@ -75,6 +80,8 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
         "user_message": "input",
         "user_attachments": "attachments",
         "user_images": "attachments",
+        "memory_id": "memoryId",
+        "previous_messages": "previousMessages",
         "tool_inputs": "toolInputs",
         "enabled_tools": "enabledTools",
     }
@@ -90,6 +97,8 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
                 "attachments",
                 hint="say in `input` what is asked, for example `input: body.question`",
             )
+        self.refuse_watching(refusals)
+        self.refuse_thread(refusals, [tool.name for tool in self.tools])
         if self.memory_max_tokens:
             refusals.add(
                 "ai-agent: `memoryMaxTokens` was renamed to `contextMaxTokens`, which is the budget of the whole "
@@ -101,6 +110,8 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
     def check(self, config: Config) -> Iterator[Finding]:
         yield from self.check_brain(config)
         yield from self._check_budget(config)
+        yield from self._check_memory(config)
+        yield from self.check_watching()
         yield from roster.check(self._entries, self.connector or "", config)
         yield from roster.check_overlay(self.tools, self.tool_inputs)
 
@@ -117,23 +128,47 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
                 f"give rates: `aiPricing: {{'{self.connector}:{model or 'MODEL'}': {{input: …, output: …}}}}`",
             )
 
+    def _check_memory(self, config: Config) -> Iterator[Finding]:
+        """What is kept is found again by the block's address, so that must not depend on where it stands."""
+        if not self.policy.remembers:
+            return
+        if not self.place.name:
+            hint = "add `name:`; what is remembered belongs to that name"
+            yield Finding("ai-agent requires a `name` while memory is on", hint=hint)
+        elif any(block.address == self.address and block is not self for _, block in blocks(config)):
+            hint = "give each a name of its own, or they would share one memory"
+            yield Finding(f"ai-agent: two blocks of one chain have the name `{self.place.name}`", hint=hint)
+
     async def execute(self, message: Message, run: Run) -> Message:
+        thread = self.thread_of(message, run, block=self.address, keep_files=self.keep_attachments)
+        history = self.history_for(
+            self.policy, message, run, block=self.address, makes_image=self.output_type == "image"
+        )
         task = Task(
             address=self.address,
             json_only=self.answer != "text" or self.form is not None,
-            opening=self._opening(message, run),
-            roster=self._roster(message, run),
+            opening=self._opening(message, run, history),
+            roster=self._roster(message, run).with_tools(self.tools_of_memory(thread)),
             may_give_up=self.default is not None and bool(self.guardrail.strip()),
             limits=self.budget,
             keep_attachments=self.keep_attachments,
             response_media=self.response_media.strip(),
+            memory=self.written_down(thread.memory if thread else history.memory, message, run, block=self.label),
+            bounds=self.bounds,
+            scope=thread.scope(self.address) if thread else "",
+            events=self.events.process if self.events is not None else None,
+            emit=self.emit,
+            stream=self.stream,
         )
-        ending = await AgentLoop(self, task, message, run).work()
+        loop = AgentLoop(self, task, message, run)
+        ending = await loop.work()
         match ending:
-            case Answered():
-                self._fold(ending.text, message, run)
+            case Answered(text):
+                self._fold(text, message, run)
+                await loop.watch.done(text, is_empty=answer.is_empty(text))
             case Drawn(file):
                 message.body = attachments.as_value(file)
+                await loop.watch.done("")
             case Halted():
                 message.stop()
             case GaveUp():
@@ -155,13 +190,15 @@ class AiAgent(Block, Agent, type="ai-agent", group="ai", composite=True):
             entries = roster.narrowed(entries, enabled, run)
         return roster.offered(entries, self.skills)
 
-    def _opening(self, message: Message, run: Run) -> ChatMessage:
-        """The first user turn."""
+    def _opening(self, message: Message, run: Run, history: History) -> ChatMessage | None:
+        """The first user turn; none when the history ends with what is asked."""
         if self.input is None:
             return user(f"{_FRAME}\n{dumps(message.body)}")
         text = clean_text(run.evaluate(self.input, message, "ai-agent: input"))
         if not text:
-            raise OctoError("ai-agent: `input` is empty, so there is nothing to ask the model")
+            if history.lacking:
+                raise OctoError(f"ai-agent: {history.lacking}")
+            return None
         if self.attachments is None:
             return user(text)
         given = run.evaluate(self.attachments, message, "ai-agent: attachments")

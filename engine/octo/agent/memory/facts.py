@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from octo.agent.tools import BuiltIn
 from octo.errors import OctoError
 from octo.llm.chat import ChatMessage, ToolDefinition, user
 from octo.store import facts
 from octo.store.facts import Fact, Person
-from octo.values import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable
     from sqlite3 import Connection
 
+    from octo.agent.tools import Serve
+    from octo.message import Message
     from octo.run import Run
     from octo.store.search import Hit
     from octo.values import Json
@@ -33,73 +35,69 @@ def _definition(tool: str, description: str, **parts: str) -> ToolDefinition:
     return ToolDefinition(tool, description, schema)
 
 
-DEFINITIONS: Final = (
-    _definition(
-        "remember",
-        "Keep a fact about the person for later conversations. A fact of the same name is replaced.",
-        name="What the fact is about, in a word or two.",
-        value="The fact.",
-    ),
-    _definition("forget", "Forget a fact about the person.", name="The name under which it was kept."),
-    _definition(
-        "search_memory",
-        "Search earlier conversations with the person, and the facts about them.",
-        query="Words that all have to occur.",
-    ),
+_REMEMBER: Final = _definition(
+    "remember",
+    "Keep a fact about the person for later conversations. A fact of the same name is replaced.",
+    name="What the fact is about, in a word or two.",
+    value="The fact.",
 )
-"""The tools, as the model sees them."""
-
-NAMES: Final = frozenset(definition.name for definition in DEFINITIONS)
-
-
-class ToolFailed(Exception):
-    """What the model is told when one of these tools cannot do what it asks for."""
-
-
-async def call(tool: str, arguments: Mapping[str, Json], person: Person | None, run: Run) -> str:
-    """Run one of the tools; what the model reads. Raises ToolFailed."""
-    if person is None:
-        raise ToolFailed("it is not known who the person is, so nothing is kept about them")
-    try:
-        match tool:
-            case "remember":
-                return await _remember(_part(arguments, "name"), _part(arguments, "value"), person, run)
-            case "forget":
-                return await _forget(_part(arguments, "name"), person, run)
-            case _:
-                return await _search(_part(arguments, "query"), person, run)
-    except OctoError as error:
-        raise ToolFailed(f"the memory cannot be reached: {error.message}") from error
+_FORGET: Final = _definition("forget", "Forget a fact about the person.", name="The name under which it was kept.")
+_SEARCH: Final = _definition(
+    "search_memory",
+    "Search earlier conversations with the person, and the facts about them.",
+    query="Words that all have to occur.",
+)
 
 
-def _part(arguments: Mapping[str, Json], name: str) -> str:
-    value = arguments.get(name)
-    text = clean_text(value).strip() if isinstance(value, str) else ""
-    if not text:
-        raise ToolFailed(f"`{name}` is missing: it must be text that is not blank")
-    return text
+def tools(person: Person | None) -> tuple[BuiltIn, ...]:
+    """The tools by which the model keeps and finds what it knows about a person; None is nobody that is known."""
+
+    def about(work: Callable[[dict[str, Json], Person, Run], Awaitable[str]]) -> Serve:
+        async def serve(arguments: dict[str, Json], message: Message, run: Run) -> str:
+            if person is None:
+                raise OctoError("it is not known who the person is, so nothing is kept about anybody")
+            return await work(arguments, person, run)
+
+        return serve
+
+    return (
+        BuiltIn(_REMEMBER, about(_remember)),
+        BuiltIn(_FORGET, about(_forget)),
+        BuiltIn(_SEARCH, about(_search), idempotent=True),
+    )
 
 
-async def _remember(name: str, value: str, person: Person, run: Run) -> str:
+async def _remember(arguments: dict[str, Json], person: Person, run: Run) -> str:
+    name, value = _part(arguments, "name"), _part(arguments, "value")
     mask, now = run.runtime.config.environment.mask, run.runtime.clock()
     await run.runtime.store.write(lambda db: facts.save(db, person, mask(name), mask(value), now=now))
     return f"remembered: {name}"
 
 
-async def _forget(name: str, person: Person, run: Run) -> str:
+async def _forget(arguments: dict[str, Json], person: Person, run: Run) -> str:
+    name, mask = _part(arguments, "name"), run.runtime.config.environment.mask
     if run.runtime.store.exists():
-        await run.runtime.store.write(lambda db: facts.delete(db, person, name))
+        await run.runtime.store.write(lambda db: facts.delete(db, person, mask(name)))
     return f"forgotten: {name}"
 
 
-async def _search(query: str, person: Person, run: Run) -> str:
+async def _search(arguments: dict[str, Json], person: Person, run: Run) -> str:
     from octo.store.search import search
+
+    query = _part(arguments, "query")
 
     def work(db: Connection) -> list[Hit]:
         return search(db, query, agent=person.agent, user=person.user, most=_MOST_HITS)
 
     hits = await run.runtime.store.write(work) if run.runtime.store.exists() else []
     return "\n".join(map(_line, hits)) or "nothing was found in memory"
+
+
+def _part(arguments: dict[str, Json], name: str) -> str:
+    text: str = arguments[name].strip()
+    if not text:
+        raise OctoError(f"`{name}` is blank, and must be text")
+    return text
 
 
 def _line(hit: Hit) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
 
 from octo.agent.memory.compaction import DEFAULT_TOKENS, Bounds
 from octo.block import SubFlow
@@ -15,8 +15,13 @@ from octo.values import Json, clean_text, kind_of, render
 
 if TYPE_CHECKING:
     from octo.agent.memory.session import Memory
+    from octo.agent.tools import Tool
     from octo.message import Message
     from octo.run import Run
+    from octo.store.facts import Person
+
+FACT_TOOLS: Final = frozenset({"remember", "forget", "search_memory"})
+"""The tools that `userMemory` gives to the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +30,8 @@ class InUse:
 
     id: str
     memory: Memory
-    user: str = ""
-    """The person whose facts the agent keeps; empty for nobody."""
+    person: Person | None = None
+    """The one that the conversation is with, if that is known."""
 
     def scope(self, address: str) -> str:
         """What stands before the names of tools in `vars.toolScope`: the same as long as the conversation goes on."""
@@ -66,8 +71,8 @@ class InThread(Model):
     name_thread: SubFlow | None = None
     """What gives a new conversation its title, from a body `{question, answer, threadKey, agentId, userId}`."""
 
-    def refuse_thread(self, refusals: Refusals) -> None:
-        """Note everything about these keys that does not go together."""
+    def refuse_thread(self, refusals: Refusals, tools: Iterable[str]) -> None:
+        """Note everything about these keys that does not go together; `tools` are the names of the agent's own."""
         if self.memory_compaction not in ("prune", "summarize", ""):
             refusals.add(
                 f"ai-agent: `memoryCompaction` is `prune` or `summarize`, found `{self.memory_compaction}`",
@@ -94,6 +99,13 @@ class InThread(Model):
                 "userMemory",
                 hint="say who it is, for example `userId: vars.sub`",
             )
+
+        if self.user_memory:
+            for index, name in enumerate(tools):
+                if name in FACT_TOOLS:
+                    refusals.add(
+                        f"ai-agent tool `{name}`: the name is reserved while `userMemory` is on", "tools", index, "name"
+                    )
 
     def _of_agent(self) -> Iterator[tuple[str, str]]:
         """The settings that make no sense without `agentId`."""
@@ -136,6 +148,7 @@ class InThread(Model):
                 thread, ThreadMemory(thread, run, block=block, volatile=self.memory_volatile, keep_files=keep_files)
             )
         from octo.agent.memory.conversations import Conversation, ConversationMemory
+        from octo.store.facts import Person
 
         self._check_context(message, run)
         user = self._user(message, run, block)
@@ -153,8 +166,16 @@ class InThread(Model):
                 naming=self.name_thread.process if self.name_thread else None,
                 vars=message.vars,
             ),
-            user if self.user_memory else "",
+            Person(conversation.agent, user) if user else None,
         )
+
+    def tools_of_memory(self, thread: InUse | None) -> tuple[Tool, ...]:
+        """What the model is given to keep facts by: the same tools in every run."""
+        if not self.user_memory:
+            return ()
+        from octo.agent.memory import facts
+
+        return facts.tools(thread.person if thread else None)
 
     def _check_context(self, message: Message, run: Run) -> None:
         """The store of octo itself has no use for what is forwarded; what is wrong with it is told all the same."""
