@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from octo.errors import Location, UsageError
-from octo.runlog.record import Record
+from octo.runlog.record import PIECES, Record
 from octo.values import Json, dumps
 
 Kind: TypeAlias = Literal["flow", "block", "turn", "tool", "note"]
@@ -190,11 +190,13 @@ def _fault(error: ValueError) -> str:
 
 
 def tree(records: Iterable[Record]) -> list[Node]:
-    """What happened on its own account, in order; everything else is inside."""
+    """What happened on its own account, in order; everything else is inside. Pieces of answers are left out."""
     roots: list[Node] = []
     nodes: dict[int, Node] = {}
     around: dict[int, Node] = {}
     for record in sorted(records, key=lambda record: record.seq):
+        if record.kind in PIECES:
+            continue
         node = nodes.get(record.span_id)
         if node is not None and not record.begins:
             node.last = record
@@ -211,7 +213,10 @@ def tree(records: Iterable[Record]) -> list[Node]:
 
 
 def _place(record: Record, above: Node | None, around: Mapping[int, Node]) -> tuple[str, str]:
-    """The branch in which a block stands, if in one, and what it is called there. A name may hold dots."""
+    """The branch in which a block stands, if in one, and what it is called there. A name may hold dots.
+
+    A call of a tool says itself which branch it is.
+    """
     direct = above
     while above is not None and above.kind not in ("flow", "block"):
         above = around.get(above.first.seq)
@@ -222,7 +227,7 @@ def _place(record: Record, above: Node | None, around: Mapping[int, Node]) -> tu
     branch, bracket, rest = inner[1:].partition("].")
     if not inner.startswith("[") or not bracket:
         return "", record.path.rpartition(".")[2]
-    return branch if above is direct else "", rest
+    return "" if direct is not None and direct.kind == "tool" else branch, rest
 
 
 def totals(records: Sequence[Record], roots: Sequence[Node]) -> Totals:
