@@ -129,6 +129,9 @@ class Watch:
         gauge = {"contextTokens": before, "contextMaxTokens": self._context_max}
         return {"strategy": strategy, "before": before, **gauge}
 
+    async def thread_named(self, title: str, thread: str) -> None:
+        await self.tell("thread_title", {"title": title, "thread": thread})
+
     async def gave_up(self, reason: str, detail: str) -> None:
         self.telling.gave_up(self.iteration, reason, detail)
         await self.tell("guardrail", {"reason": reason} | ({"detail": detail} if detail else {}))
