@@ -6,9 +6,10 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable
+from dataclasses import astuple
 from typing import Final, cast
 
-from octo.llm.chat import ChatMessage, File, Part, Reasoning, Role, Search, Text, ToolCall, ToolResult
+from octo.llm.chat import ChatMessage, Citation, File, Part, Reasoning, Role, Search, Text, ToolCall, ToolResult
 from octo.values import Json, clean_text, kind_of
 
 _ROLES: Final = ("user", "assistant", "tool")
@@ -34,8 +35,9 @@ def decode(stored: Json) -> list[ChatMessage]:
 
 def _encoded(part: Part) -> Json:
     match part:
-        case Text(text, replay):
-            return {"text": text} | _replay(replay)
+        case Text(text, replay, citations):
+            cited: dict[str, Json] = {"citations": [list(astuple(one)) for one in citations]} if citations else {}
+            return {"text": text} | cited | _replay(replay)
         case Reasoning(text, replay):
             return {"reasoning": text} | _replay(replay)
         case ToolCall(id, name, arguments, replay):
@@ -78,7 +80,7 @@ def _part(where: str, part: Json) -> Part:
     try:
         replay = json.loads(text("replay")) if "replay" in part else None
         if "text" in part:
-            return Text(text("text"), replay)
+            return Text(text("text"), replay, tuple(_citation(one) for one in part.get("citations", ())))
         if "reasoning" in part:
             return Reasoning(text("reasoning"), replay)
         if "call" in part:
@@ -90,6 +92,16 @@ def _part(where: str, part: Json) -> Part:
         if "file" in part:
             data = base64.b64decode(text("file").encode(), validate=True)
             return File(text("mimeType"), data, text("name", ""))
-    except (json.JSONDecodeError, RecursionError, binascii.Error) as error:
+    except (json.JSONDecodeError, RecursionError, binascii.Error, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
     raise ValueError(f"{where}: it is neither text, reasoning, a call, a result, a search nor a file")
+
+
+def _citation(stored: Json) -> Citation:
+    """A page that a text rests on. Raises TypeError for anything else."""
+    url, title, start, end = stored
+    return Citation(str(url), str(title), _place(start), _place(end))
+
+
+def _place(number: Json) -> int | None:
+    return None if number is None else int(number)

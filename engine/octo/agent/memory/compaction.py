@@ -119,8 +119,6 @@ class Context:
         if not pieces or self._predict(pieces) <= self.bounds.tokens:
             return list(turns)
         strategy = "prune" if only_prune else self.bounds.strategy
-        if strategy == "prune":
-            pieces[-1] = _Piece.of(pieces[-1].turns, stays=True)
         remaining = await self._compacted(pieces, self.bounds.tokens, strategy)
         if self._predict(remaining) > self.bounds.tokens:
             self._warn("the last exchange alone is over `contextMaxTokens`; it is kept all the same")
@@ -154,10 +152,10 @@ class Context:
         return loose
 
     def _pruned(self, pieces: Sequence[_Piece], most: int) -> list[_Piece]:
-        """Without the oldest, as many as it takes."""
+        """Without the oldest, as many as it takes; the last one stays."""
         remaining = list(pieces)
         weight = sum(piece.weight for piece in pieces)
-        for piece in pieces:
+        for piece in pieces[:-1]:
             if self.meter.predict(meter.tokens(weight)) <= most:
                 break
             if not piece.stays:

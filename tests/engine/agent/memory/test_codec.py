@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from histories import histories
 from octo.agent.memory import codec
-from octo.llm.chat import ChatMessage, File, Reasoning, Search, Text, ToolCall, ToolResult, user
+from octo.llm.chat import ChatMessage, Citation, File, Reasoning, Search, Text, ToolCall, ToolResult, user
 from octo.values import clean_text, dumps, parse
 
 TURNS = [
@@ -17,7 +17,11 @@ TURNS = [
         (
             Reasoning("hm ", {"wire": "anthropic", "z": 1, "a": [1, 2.5, 1e3], "signature": "s<&>\u2028"}),
             Search("news", {"wire": "anthropic"}),
-            Text("I look.", {"wire": "gemini", "n": 12345678901234567890}),
+            Text(
+                "I look.",
+                {"wire": "gemini", "n": 12345678901234567890},
+                (Citation("http://x", "X", 0, 6), Citation("y")),
+            ),
             ToolCall("c1", "t", '{"n": 1}', {"wire": "gemini", "signature": "x"}),
         ),
     ),
@@ -74,11 +78,15 @@ def test_any_history_comes_back_but_for_halves_of_characters(turns):
             "message 0, part 0: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         ),
         (
+            [{"role": "user", "parts": [{"text": "x", "citations": [None]}]}],
+            "message 0, part 0: cannot unpack non-iterable NoneType object",
+        ),
+        (
             [{"role": "user", "parts": [{"file": "é", "mimeType": "a/b"}]}],
             "message 0, part 0: Only base64 data is allowed",
         ),
     ],
-    ids=["no list", "no mapping", "role", "no parts", "part", "text", "unknown", "opaque data", "file"],
+    ids=["no list", "no mapping", "role", "no parts", "part", "text", "unknown", "opaque data", "citation", "file"],
 )
 def test_what_is_no_conversation_is_refused_with_its_place(value, fault):
     with pytest.raises(ValueError, match=r".") as caught:
