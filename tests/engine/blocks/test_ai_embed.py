@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fake_model import FakeModel, FakeRuntime, Listener
+from http_api import Api, as_json
 from octo.budget import Limits, opened
 from octo.errors import BlockError, ProviderError
 from octo.llm.chat import Usage
@@ -61,6 +62,13 @@ async def embed(
             return await runtime.invoke("f", body, vars={"kept": 1}), model.asked
 
 
+def on_openai(server: Api) -> str:
+    """The config of the block on a connector that calls the server."""
+    settings = f"{{apiKey: k, baseURL: '{server.url}/v1'}}"
+    text = config_text(EMBED.replace("connector: m", "connector: wire"))
+    return text.replace("flows:", f"  - {{name: wire, type: llm-openai, settings: {settings}}}\nflows:")
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -73,6 +81,9 @@ def test_the_least_that_an_embedding_needs():
     [
         pytest.param("connector: m", "connector: ' '", "expected the name of a connector, found blank text", id="none"),
         pytest.param("connector: m", "connector: n", 'connector "n" is not configured', id="unknown"),
+        pytest.param(
+            "connector: m", "connector: llm-scripted", 'connector "llm-scripted" is not configured', id="a type"
+        ),
         pytest.param(
             "connector: m", "connector: jobs", 'connector "jobs" is a `queue`, which is no llm connector', id="no model"
         ),
@@ -225,6 +236,33 @@ async def test_what_was_read_is_charged():
             await runtime.invoke("f", "red")
 
     assert error.value.message == 'block "ai-embed": ai-embed: budget exceeded'
+
+
+async def test_vectors_of_a_vendor_are_put_in_the_order_of_the_texts_and_narrowed_to_32_bits(run_flow):
+    answer = {
+        "data": [{"index": 1, "embedding": [0.2, 2]}, {"index": 0, "embedding": [0.1, 1]}],
+        "usage": {"prompt_tokens": 4},
+    }
+    with Api(lambda _: as_json(answer)) as server:
+        text = on_openai(server)
+        message = await run_flow(text, ["red", "blue"], flow="f")
+
+    assert message.vars["embedding"] == [[0.10000000149011612, 1.0], [0.20000000298023224, 2.0]]
+    assert [(request.path, request.json["input"], request.json["model"]) for request in server.requests] == [
+        ("/v1/embeddings", ["red", "blue"], "e-1")
+    ]
+
+
+async def test_a_vendor_that_answers_too_few_vectors_fails_the_block(run_flow):
+    with Api(lambda _: as_json({"data": []})) as server:
+        text = on_openai(server)
+        with pytest.raises(BlockError) as error:
+            await run_flow(text, "red", flow="f")
+
+    assert error.value.message == (
+        f'block "vec": ai-embed: llm-openai embed: connector "wire": POST {server.url}/v1/embeddings: '
+        "the answer has 0 vectors for 1 texts"
+    )
 
 
 async def test_the_scripted_model_makes_unit_vectors_that_follow_from_the_texts(run_flow):
