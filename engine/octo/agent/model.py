@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, Self, cast, runtime_checkable
 
 from pydantic import model_validator
 
 from octo.agent.form import Form
+from octo.agent.memory.compaction import DEFAULT_TOKENS, Bounds
 from octo.agent.memory.policy import Policy
 from octo.agent.skills import Skill, advertised, skill_faults
 from octo.block import Finding
@@ -70,6 +71,12 @@ class Brain(Model):
     max_parallel_tools: Int = _AT_ONCE
     """How many tool calls of one turn run at once; 1 runs them one after another, 0 means 10."""
 
+    context_max_tokens: Int = DEFAULT_TOKENS
+    """How many tokens the whole prompt may have, before the conversation in it is made shorter; 0 means 200000."""
+
+    memory_compaction: Text = "prune"
+    """How that is done: `prune` leaves the oldest exchanges out, `summarize` has the model sum them up."""
+
     memory: Policy | None = None
     """What is remembered from run to run, for example `{kind: window, contextLength: 20}`; without it nothing."""
 
@@ -105,6 +112,12 @@ class Brain(Model):
     def policy(self) -> Policy:
         """Whether the agent remembers, in whichever spelling it says so."""
         return self.memory or Policy.of_length(self.messages_context_length or 0)
+
+    @property
+    def bounds(self) -> Bounds:
+        """How long the prompt may be."""
+        tokens = self.context_max_tokens if self.context_max_tokens > 0 else DEFAULT_TOKENS
+        return Bounds(tokens, cast("Literal['prune', 'summarize']", self.memory_compaction or "prune"))
 
     @property
     def turns(self) -> int:
@@ -148,6 +161,11 @@ class Brain(Model):
                 f"ai-agent: `maxParallelTools` is at least 1, found {self.max_parallel_tools}",
                 "maxParallelTools",
                 hint="1 runs the calls one after another; leave it out for 10",
+            )
+        if self.memory_compaction not in ("prune", "summarize", ""):
+            refusals.add(
+                f"ai-agent: `memoryCompaction` is `prune` or `summarize`, found `{self.memory_compaction}`",
+                "memoryCompaction",
             )
         if self.max_tokens is not None and self.max_tokens < 1:
             refusals.add(f"ai-agent: `maxTokens` is at least 1, found {self.max_tokens}", "maxTokens")

@@ -14,6 +14,8 @@ from octo.agent.ending import Answered, Drawn, GaveUp, Halted
 from octo.agent.entry import PlainEntry
 from octo.agent.kinds import CalledAgent, Kind
 from octo.agent.loop import AgentLoop, Task
+from octo.agent.memory.choice import Inputs, memory_id
+from octo.agent.memory.history import History, history_of, no_history_of_image
 from octo.agent.model import Brain
 from octo.block import Block, Finding, Place
 from octo.errors import OctoError
@@ -37,7 +39,9 @@ _SCHEMA: Final[dict[str, Json]] = {
 }
 _FILES: Final = ("attachments", "user_attachments", "user_images")
 _NARROWING: Final = ("enabledTools", "enabled_tools")
-_INPUTS: Final = frozenset({TASK, *_FILES, *_NARROWING})
+_MEMORY: Final = ("memoryId", "memory_id")
+_HISTORY: Final = ("previousMessages", "previous_messages")
+_INPUTS: Final = frozenset({TASK, *_FILES, *_NARROWING, *_MEMORY, *_HISTORY})
 """What a nested agent takes; all but the task come from bindings."""
 
 _OF_BLOCKS: Final[Mapping[str, str]] = {
@@ -85,16 +89,23 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
 
     def check(self, config: Config) -> Iterator[Finding]:
         yield from self.check_brain(config)
-        yield from roster.check(self.tools, self.connector or "", config)
+        yield from roster.check(self.tools, self, config)
+
+    @property
+    def key(self) -> str:
+        """What its memory is kept under: the address of the tool that it is."""
+        return self.address.removesuffix(f".{self.place.selector}")
 
     async def execute(self, message: Message, run: Run) -> Message:
         given = message.body if isinstance(message.body, dict) else {}
-        tools = roster.narrowed(self.tools, _first(given, _NARROWING), run)
+        history = self._history(given, run)
         task = Task(
             address=self.address,
             json_only=self.form is not None,
-            opening=self._opening(given, run),
-            roster=roster.offered(tools, self.skills),
+            opening=self._opening(given, run, history),
+            roster=roster.offered(roster.narrowed(self.tools, _first(given, _NARROWING), run), self.skills),
+            memory=history.memory,
+            bounds=self.bounds,
         )
         ending = await AgentLoop(self, task, message, run).work()
         match ending:
@@ -111,11 +122,21 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
                 assert_never(ending)
         return message
 
-    def _opening(self, given: Mapping[str, Json], run: Run) -> ChatMessage:
-        """The first user turn."""
+    def _history(self, given: Mapping[str, Json], run: Run) -> History:
+        """What it remembers, by its own policy and inputs, in the memory of the run."""
+        id = next((memory_id(given[name], fixed=False) for name in _MEMORY if name in given), None)
+        previous = next((given[name] or [] for name in _HISTORY if name in given), None)
+        if self.output_type == "image":
+            return no_history_of_image(self.policy, run, written=(id, previous) != (None, None), block=self.key)
+        return history_of(self.policy, Inputs(id, previous), run, block=self.key)
+
+    def _opening(self, given: Mapping[str, Json], run: Run, history: History) -> ChatMessage | None:
+        """The first user turn; none when the history ends with what is asked."""
         task = given.get(TASK)
-        if not isinstance(task, str) or not task.strip():
-            raise OctoError(f"ai-agent: `{TASK}` is empty, so there is nothing to ask the model")
+        if not isinstance(task, str) or not task:
+            if history.lacking:
+                raise OctoError(f"ai-agent: {history.lacking.replace('`input`', f'`{TASK}`')}")
+            return None
         try:
             files = attachments.read(_first(given, _FILES), lambda text: run.log("warn", text, block=self.address))
         except OctoError as error:

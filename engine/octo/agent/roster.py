@@ -11,11 +11,13 @@ from octo.agent.entry import WEB_SEARCH, PlainEntry
 from octo.agent.skills import Skill, loader
 from octo.agent.tools import RESERVED, Tool
 from octo.block import Finding
-from octo.errors import OctoError
+from octo.chat_connector import ChatConnector
+from octo.errors import OctoError, did_you_mean
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
     from octo.agent.bindings import Binding
+    from octo.agent.model import Brain
     from octo.config.model import Config
     from octo.run import Run
 
@@ -135,16 +137,23 @@ class KnowsPartOfSchemas(Protocol):
         """What the schema of a tool says that the model is not told: where, and what became of it."""
 
 
-def check(entries: Sequence[PlainEntry], connector: str, config: Config) -> Iterator[Finding]:
+def check(entries: Sequence[PlainEntry], agent: Brain, config: Config) -> Iterator[Finding]:
     """What is wrong with the tools once the whole config is known; paths are below the agent."""
-    provider: object = config.connector(connector)
+    provider: object = config.connector(agent.connector or "")
     for index, entry in enumerate(entries):
         for finding in entry.check(config):
             yield Finding(finding.message, ("tools", index, *finding.path), finding.hint, finding.warning)
-        if isinstance(provider, KnowsPartOfSchemas) and not entry.web_search:
+        if entry.web_search:
+            if isinstance(provider, ChatConnector) and not provider.knows_web_search((agent.model or "").strip()):
+                yield Finding(
+                    f'ai-agent: connector "{agent.connector}" reaches no model that searches the web',
+                    ("tools", index, "webSearch"),
+                    "give the agent a tool that searches, or another connector",
+                )
+        elif isinstance(provider, KnowsPartOfSchemas):
             for path, text in provider.weakened(entry.definition(config).input_schema):
                 yield Finding(
-                    f'ai-agent tool `{entry.name}`: connector "{connector}" cannot tell the model all of its '
+                    f'ai-agent tool `{entry.name}`: connector "{agent.connector}" cannot tell the model all of its '
                     f"schema: {text}",
                     ("tools", index, "inputSchema", *path),
                     "arguments are checked against the whole schema all the same" if entry.validate_input else None,
@@ -158,16 +167,12 @@ def check_overlay(entries: Sequence[PlainEntry], overlay: Overlay) -> Iterator[F
     for name, inputs in overlay.items():
         entry = known.get(name)
         if entry is None:
-            yield Finding(
-                f"ai-agent: `toolInputs` names no tool of the agent: `{name}`", ("toolInputs", name), warning=True
-            )
+            hint = did_you_mean(name, known)
+            yield Finding(f"ai-agent: no tool `{name}` is there to bind", ("toolInputs", name), hint, warning=True)
             continue
         parameters = entry.parameters
         for parameter in inputs:
             if parameters is not None and parameter not in parameters:
-                yield Finding(
-                    f"ai-agent tool `{name}` has no parameter `{parameter}`",
-                    ("toolInputs", name, parameter),
-                    "it is passed on all the same",
-                    warning=True,
-                )
+                hint = did_you_mean(parameter, parameters) or "it is passed on all the same"
+                text = f"ai-agent tool `{name}` has no parameter `{parameter}`"
+                yield Finding(text, ("toolInputs", name, parameter), hint, warning=True)

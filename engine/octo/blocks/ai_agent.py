@@ -15,6 +15,7 @@ from octo.agent.inputs import BlockInput
 from octo.agent.loop import AgentLoop, Task
 from octo.agent.memory.keyed import Keyed
 from octo.agent.memory.settings import InThread
+from octo.agent.model import Brain
 from octo.agent.value import Agent
 from octo.agent.watched import Watched
 from octo.block import Block, Finding, SubFlow
@@ -112,7 +113,7 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
         yield from self._check_budget(config)
         yield from self._check_memory(config)
         yield from self.check_watching()
-        yield from roster.check(self._entries, self.connector or "", config)
+        yield from roster.check(self._entries, self, config)
         yield from roster.check_overlay(self.tools, self.tool_inputs)
 
     def _check_budget(self, config: Config) -> Iterator[Finding]:
@@ -130,7 +131,8 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
 
     def _check_memory(self, config: Config) -> Iterator[Finding]:
         """What is kept is found again by the block's address, so that must not depend on where it stands."""
-        if not self.policy.remembers:
+        agents: list[Brain] = [self, *(tool.agent for tool in self.tools if isinstance(tool.agent, Brain))]
+        if not any(agent.policy.remembers for agent in agents):
             return
         if not self.place.name:
             hint = "add `name:`; what is remembered belongs to that name"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
-from octo.agent.memory.compaction import DEFAULT_TOKENS, Bounds
 from octo.block import SubFlow
 from octo.errors import OctoError
-from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Int, Model, Refusals, Text
+from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Model, Refusals, Text
 from octo.values import Json, clean_text, kind_of, render
 
 if TYPE_CHECKING:
@@ -44,12 +43,6 @@ class InThread(Model):
     memory_thread_id: Annotated[Expression | None, BLANK_IS_ABSENT] = None
     """Id of the conversation that the agent goes on with and keeps. All that compute the same id share it."""
 
-    context_max_tokens: Int = DEFAULT_TOKENS
-    """How many tokens the whole prompt may have, before the conversation in it is made shorter; 0 means 200000."""
-
-    memory_compaction: Text = "prune"
-    """How that is done: `prune` leaves the oldest exchanges out, `summarize` has the model sum them up."""
-
     memory_volatile: Bool = False
     """Keep the conversation in memory only; it ends with the process."""
 
@@ -73,11 +66,6 @@ class InThread(Model):
 
     def refuse_thread(self, refusals: Refusals, tools: Iterable[str]) -> None:
         """Note everything about these keys that does not go together; `tools` are the names of the agent's own."""
-        if self.memory_compaction not in ("prune", "summarize", ""):
-            refusals.add(
-                f"ai-agent: `memoryCompaction` is `prune` or `summarize`, found `{self.memory_compaction}`",
-                "memoryCompaction",
-            )
         if self.history not in ("record", "off", ""):
             refusals.add(f"ai-agent: `history` is `record` or `off`, found `{self.history}`", "history")
         if not self.agent:
@@ -127,11 +115,6 @@ class InThread(Model):
     def records(self) -> bool:
         """Whether questions and answers are kept for good."""
         return bool(self.agent) and (self.history or ("off" if self.memory_volatile else "record")) == "record"
-
-    @property
-    def bounds(self) -> Bounds:
-        tokens = self.context_max_tokens if self.context_max_tokens > 0 else DEFAULT_TOKENS
-        return Bounds(tokens, cast("Literal['prune', 'summarize']", self.memory_compaction or "prune"))
 
     def thread_of(self, message: Message, run: Run, *, block: str, keep_files: bool) -> InUse | None:
         """The thread that a run works in; None when it works in none. Raises OctoError."""
