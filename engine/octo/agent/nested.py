@@ -14,8 +14,7 @@ from octo.agent.ending import Answered, Drawn, GaveUp, Halted
 from octo.agent.entry import PlainEntry
 from octo.agent.kinds import CalledAgent, Kind
 from octo.agent.loop import AgentLoop, Task
-from octo.agent.memory.choice import Inputs, memory_id
-from octo.agent.memory.history import History, history_of, no_history_of_image
+from octo.agent.memory.keyed import nested_history
 from octo.agent.model import Brain
 from octo.block import Block, Finding, Place
 from octo.errors import OctoError
@@ -25,6 +24,7 @@ from octo.message import Message
 from octo.values import Json, clean_text
 
 if TYPE_CHECKING:
+    from octo.agent.memory.history import History
     from octo.config.model import Config
     from octo.run import Run
 
@@ -124,11 +124,14 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
 
     def _history(self, given: Mapping[str, Json], run: Run) -> History:
         """What it remembers, by its own policy and inputs, in the memory of the run."""
-        id = next((memory_id(given[name], fixed=False) for name in _MEMORY if name in given), None)
-        previous = next((given[name] or [] for name in _HISTORY if name in given), None)
-        if self.output_type == "image":
-            return no_history_of_image(self.policy, run, written=(id, previous) != (None, None), block=self.key)
-        return history_of(self.policy, Inputs(id, previous), run, block=self.key)
+        return nested_history(
+            self.policy,
+            run,
+            block=self.key,
+            makes_image=self.output_type == "image",
+            ids=[given[name] for name in _MEMORY if name in given],
+            messages=[given[name] for name in _HISTORY if name in given],
+        )
 
     def _opening(self, given: Mapping[str, Json], run: Run, history: History) -> ChatMessage | None:
         """The first user turn; none when the history ends with what is asked."""

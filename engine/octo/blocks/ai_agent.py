@@ -99,6 +99,7 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
                 hint="say in `input` what is asked, for example `input: body.question`",
             )
         self.refuse_watching(refusals)
+        self.refuse_keys(refusals, self.policy, in_thread=self.memory_thread_id is not None)
         self.refuse_thread(refusals, [tool.name for tool in self.tools])
         if self.memory_max_tokens:
             refusals.add(

@@ -9,13 +9,16 @@ from octo.agent.memory import keys
 from octo.agent.memory.choice import Inputs, memory_id
 from octo.agent.memory.history import History, history_of, no_history_of_image
 from octo.agent.memory.transcript import WrittenDown
-from octo.fields import Bool, Model
+from octo.fields import Bool, Model, Refusals
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from octo.agent.memory.policy import Policy
     from octo.agent.memory.session import Memory
     from octo.message import Message
     from octo.run import Run
+    from octo.values import Json
 
 
 class Keyed(Model):
@@ -32,6 +35,26 @@ class Keyed(Model):
 
     omit_from_conversation: Bool = False
     """Keep what this block says and which tools it uses out of the transcript of a conversation."""
+
+    def refuse_keys(self, refusals: Refusals, policy: Policy, *, in_thread: bool) -> None:
+        """Note what does not go with a thread, which is the other way to remember."""
+        if not in_thread:
+            return
+        if policy.remembers:
+            refusals.add(
+                "ai-agent: `memory` and `memoryThreadId` are two ways to remember, and a block takes one of them",
+                "memoryThreadId",
+                hint="remove one of the two",
+                at="key",
+            )
+        for key, given in (("memoryId", self.memory_id), ("previousMessages", self.previous_messages)):
+            if given is not None:
+                refusals.add(
+                    f"ai-agent: `{key}` has no effect in a thread, which `memoryThreadId` names",
+                    key,
+                    hint="remove one of the two",
+                    at="key",
+                )
 
     def history_for(self, policy: Policy, message: Message, run: Run, *, block: str, makes_image: bool) -> History:
         """The history that the agent starts with. Raises OctoError."""
@@ -50,3 +73,17 @@ class Keyed(Model):
         if conversation is None or self.omit_from_conversation:
             return memory
         return WrittenDown(memory, conversation, run, block=block, run_id=message.trace_id)
+
+
+def nested_history(
+    policy: Policy, run: Run, *, block: str, makes_image: bool, ids: Sequence[Json], messages: Sequence[Json]
+) -> History:
+    """The history of an agent that is a tool. `ids` and `messages` hold what is bound in the config, if anything is.
+
+    A model never fills these in, so an empty id is one that an expression gave.
+    """
+    if makes_image:
+        return no_history_of_image(policy, run, written=bool(ids or messages), block=block)
+    previous = next(iter(messages), None)
+    inputs = Inputs(memory_id(ids[0], fixed=False) if ids else None, [] if previous is None and messages else previous)
+    return history_of(policy, inputs, run, block=block)

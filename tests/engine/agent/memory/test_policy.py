@@ -159,6 +159,34 @@ def test_memory_counts_before_the_oldest_spelling():
             id="messages that are none",
         ),
         pytest.param(
+            "memory: {kind: window, contextLength: 5}\n        memoryThreadId: body.chat",
+            [
+                (
+                    "memoryThreadId: body.chat",
+                    "ai-agent: `memory` and `memoryThreadId` are two ways to remember, and a block takes one of them",
+                    "remove one of the two",
+                )
+            ],
+            id="memory and a thread",
+        ),
+        pytest.param(
+            "memoryId: body.a\n        previousMessages: []\n        memoryThreadId: body.chat",
+            [
+                (
+                    "memoryId: body.a",
+                    "ai-agent: `memoryId` has no effect in a thread, which `memoryThreadId` names",
+                    "remove one of the two",
+                ),
+                (
+                    "previousMessages: []",
+                    "ai-agent: `previousMessages` has no effect in a thread, which `memoryThreadId` names",
+                    "remove one of the two",
+                ),
+            ],
+            id="a key and a thread",
+        ),
+        pytest.param("memory: {kind: off}\n        memoryThreadId: body.chat", [], id="no memory and a thread"),
+        pytest.param(
             "memoryId: {ai: true}",
             [("ai: true}", "`{ai: true}` is for parameters of tools", "write a value or an expression")],
             id="an id from the model",
@@ -190,6 +218,16 @@ def test_a_block_that_remembers_has_a_name_of_its_own():
     assert [problem.message for problem in caught.value.problems] == [
         "ai-agent: two blocks of one chain have the name `ag`"
     ] * 2
+
+
+def test_a_nested_agent_that_remembers_belongs_to_a_block_with_a_name():
+    nested = "{connector: m, prompt: x, memory: {kind: window, contextLength: 2}}"
+    text = AGENT.format(name="name: ag", keys="").replace("process: []", f"agent: {nested}")
+
+    harness.config(text)
+    with pytest.raises(ConfigError) as caught:
+        harness.config(text.replace("name: ag", "x-name: ag"))
+    assert [problem.message for problem in caught.value.problems] == ["ai-agent requires a `name` while memory is on"]
 
 
 def test_the_spellings_with_underscores_are_read():
