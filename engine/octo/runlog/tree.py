@@ -63,7 +63,7 @@ class Node:
     @cached_property
     def outcome(self) -> Outcome:
         if self.kind == "note":
-            return "completed"
+            return "failed" if self.error else "completed"
         if self.last is None:
             return "unfinished"
         if self.error or self.attrs.get("isError") is True:
@@ -97,7 +97,7 @@ class Node:
 
     @property
     def tokens(self) -> tuple[int | None, int | None]:
-        """Tokens that a turn read and wrote; None is unknown."""
+        """Tokens that a call of a model read and wrote; None is unknown."""
         usage = self.attrs.get("usage")
         if not isinstance(usage, dict):
             return None, None
@@ -106,7 +106,7 @@ class Node:
 
     @property
     def cost(self) -> float | None:
-        """What a turn cost in USD; None is unknown."""
+        """What a call of a model cost in USD; None is unknown."""
         usage = self.attrs.get("usage")
         cost = usage.get("costUSD") if isinstance(usage, dict) else None
         return float(cost) if isinstance(cost, int | float) else None
@@ -130,7 +130,7 @@ class Totals:
     tokens_read: int | None
     tokens_written: int | None
     cost: float | None
-    """What the turns cost of which that is known, in USD."""
+    """What the calls of models cost of which that is known, in USD."""
     failures: int
     seconds: float
 
@@ -234,15 +234,15 @@ def totals(records: Sequence[Record], roots: Sequence[Node]) -> Totals:
     """What a log adds up to."""
     nodes = [node for root in roots for _, node in root.walk()]
     turns = [node for node in nodes if node.kind == "turn"]
-    read, written = zip(*(node.tokens for node in turns), strict=True) if turns else ((), ())
-    costs = [node.cost for node in turns if node.cost is not None]
+    tokens = [node.tokens for node in nodes]
+    costs = [node.cost for node in nodes if node.cost is not None]
     began = min((root.began for root in roots), default=0.0)
     return Totals(
         records=len(records),
         turns=len(turns),
         tool_calls=sum(node.kind == "tool" for node in nodes),
-        tokens_read=_sum(read),
-        tokens_written=_sum(written),
+        tokens_read=_sum(read for read, _ in tokens),
+        tokens_written=_sum(written for _, written in tokens),
         cost=sum(costs) if costs else None,
         failures=sum(node.is_origin_of_failure for node in nodes),
         seconds=max((node.ended for node in nodes), default=began) - began,

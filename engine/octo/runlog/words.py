@@ -51,6 +51,9 @@ def detail(node: Node) -> str:
         case "tool":
             given = node.attrs.get("input")
             return "" if given is None else short(laid_out(given))
+        case "note" if node.first.kind == "llm.embed":
+            texts = node.attrs.get("texts")
+            return f"{node.attrs.get('model')} · {number(texts)} text{'' if texts == 1 else 's'}"
         case "note":
             return str(node.attrs.get("reason", ""))
     return ""

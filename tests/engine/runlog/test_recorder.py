@@ -10,12 +10,14 @@ import pytest
 
 import fake_model
 from fake_model import TOOL, call, reply
+from http_api import Api, as_json
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import Usage
 from octo.message import Dropped
 from octo.runlog.record import Record
 from octo.runlog.recorder import Recorder, Writer
-from octo.runlog.tree import tree
+from octo.runlog.tree import totals, tree
+from octo.runlog.words import detail
 from octo.testing import harness
 from octo.testing.harness import runtime
 
@@ -549,3 +551,55 @@ async def test_the_log_of_a_loop_does_not_repeat_what_stays():
     records = await records_of(text, [LONG] * 50)
 
     assert sum(len(record.text) for record in records) < 2.5 * 50 * len(LONG)
+
+
+# ---------------------------------------------------------------- models without an agent
+
+ONE_STEP = """
+connectors:
+  - name: model
+    type: llm-scripted
+    settings: {turns: [{calls: [{name: select_route, args: {route: a}}], usage: {inputTokens: 9, outputTokens: 2}}]}
+flows:
+  - name: main
+    process:
+      - type: ai-router
+        connector: model
+        prompt: Choose.
+        routes: [{name: a, description: A., process: [{type: log, message: body}]}]
+      - {type: ai-embed, connector: model, model: e-1, text: BODY, dimensions: 2}
+"""
+
+
+async def test_the_turns_of_a_router_and_the_call_of_an_embedding_stand_in_their_blocks():
+    records = await records_of(ONE_STEP.replace("BODY", "body.text"), {"text": "four or so"})
+
+    assert outline(records) == [
+        "flow main",
+        "  block ai-router",
+        "    turn turn 1",
+        "    block log",
+        "  block ai-embed",
+        "    note llm.embed",
+    ]
+    (embedding,) = (record for record in records if record.kind == "llm.embed")
+    assert (embedding.path, embedding.duration_ns is not None) == ("main.ai-embed", True)
+    usage = {"inputTokens": 3, "outputTokens": 0, "promptTokens": 3}
+    assert embedding.attrs == {"connector": "model", "model": "e-1", "texts": 1, "dimensions": 2, "usage": usage}
+    assert detail(tree(records)[0].children[1].children[0]) == "e-1 · 1 texts"
+    assert (totals(records, tree(records)).tokens_read, totals(records, tree(records)).turns) == (12, 1)
+
+
+async def test_an_embedding_that_fails_is_where_the_failure_began():
+    text = ONE_STEP.replace("BODY", "body.text").replace("model: e-1", "model: e-1, name: vec")
+    with Api(lambda _: as_json({"error": {"message": "no such model"}}, 400)) as server:
+        settings = f"{{apiKey: k, baseURL: '{server.url}'}}"
+        text = text.replace("ai-embed, connector: model", "ai-embed, connector: wire").replace(
+            "flows:", f"  - {{name: wire, type: llm-openai, settings: {settings}}}\nflows:"
+        )
+        records = await records_of(text, {"text": "x"})
+
+    assert outline(records)[-2:] == ["  block vec: failed", "    note llm.embed: failed"]
+    assert [node.name for root in tree(records) for _, node in root.walk() if node.is_origin_of_failure] == [
+        "llm.embed"
+    ]
