@@ -586,7 +586,7 @@ async def test_the_turns_of_a_router_and_the_call_of_an_embedding_stand_in_their
     assert (embedding.path, embedding.duration_ns is not None) == ("main.ai-embed", True)
     usage = {"inputTokens": 3, "outputTokens": 0, "promptTokens": 3}
     assert embedding.attrs == {"connector": "model", "model": "e-1", "texts": 1, "dimensions": 2, "usage": usage}
-    assert detail(tree(records)[0].children[1].children[0]) == "e-1 · 1 texts"
+    assert detail(tree(records)[0].children[1].children[0]) == "e-1 · 1 text"
     assert (totals(records, tree(records)).tokens_read, totals(records, tree(records)).turns) == (12, 1)
 
 
@@ -600,6 +600,5 @@ async def test_an_embedding_that_fails_is_where_the_failure_began():
         records = await records_of(text, {"text": "x"})
 
     assert outline(records)[-2:] == ["  block vec: failed", "    note llm.embed: failed"]
-    assert [node.name for root in tree(records) for _, node in root.walk() if node.is_origin_of_failure] == [
-        "llm.embed"
-    ]
+    origins = [node for root in tree(records) for _, node in root.walk() if node.is_origin_of_failure]
+    assert [node.name for node in origins] == ["llm.embed"]
