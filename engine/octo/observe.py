@@ -37,6 +37,8 @@ class FlowStarted(Event):
     """A flow received a message."""
 
     message: Message
+    handed_on: bool = False
+    """Whether it goes on with something that another run made, and has an outcome of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,10 +135,10 @@ class Run:
             self.emit(BlockLeft(address, message.event_id, block.type, outcome, seconds, after, failure))
         return after
 
-    async def through(self, flow: Flow, message: Message) -> Message:
+    async def through(self, flow: Flow, message: Message, *, handed_on: bool = False) -> Message:
         """Run a flow on a message, and its `error` chain if it fails. Raises Dropped and OctoError."""
         if self.listens(FlowStarted):
-            self.emit(FlowStarted(flow.title, message.event_id, message))
+            self.emit(FlowStarted(flow.title, message.event_id, message, handed_on))
         started = perf_counter()
         outcome: Outcome = "failed"
         failure: OctoError | None = None
@@ -222,7 +222,7 @@ class Run:
 
     async def _alone(self, message: Message, flow: Flow) -> None:
         try:
-            await self.through(flow, message)
+            await self.through(flow, message, handed_on=True)
         except Dropped:
             pass
         except OctoError as error:

@@ -141,7 +141,7 @@ class _Painter:
         self.mask = config.environment.mask
 
     def stream(self, index: int, flow: Flow) -> Stream:
-        callers = (other.title for other in self.config.flows if flow.name in set(_calls_of(other)))
+        callers = (other.title for other in self.config.flows if flow.name in set(calls_of(other)))
         return Stream(
             id=f"flow-{index}",
             name=self.mask(flow.title),
@@ -207,7 +207,8 @@ def _text(value: Json) -> str:
     return line if len(line) <= _SHORT else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _calls_of(flow: Flow) -> Iterator[str]:
+def calls_of(flow: Flow) -> Iterator[str]:
+    """The names of the flows that a flow calls, as often as it does."""
     for chain in (flow.process, flow.error or ()):
         yield from _calls_in(chain)
 

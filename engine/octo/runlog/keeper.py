@@ -1,0 +1,325 @@
+"""Keeps a record of every run in which an agent works, while it goes on, in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+from octo.errors import OctoError
+from octo.observe import AgentEnded, AgentStarted, Event, FlowEnded, FlowStarted, ModelDelta, ToolReturned, TurnEnded
+from octo.runlog.record import Record
+from octo.runlog.recorder import Recorder
+from octo.store import runs
+from octo.store.runs import AgentRow, RunRow, Spent
+from octo.values import clean_text
+
+_Number = TypeVar("_Number", int | None, float | None)
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from octo.llm.chat import Usage
+    from octo.store.store import Store
+
+SECOND: Final = 10**9
+BEAT: Final = 10.0
+"""Seconds after which a process says again that its runs go on."""
+STALE: Final = 60 * SECOND
+"""Nanoseconds after which one is not believed any more."""
+LONGEST: Final = 10_000_000
+"""Characters of the log of one run; what comes later is left out, but for its end."""
+_TIDY: Final = 100
+"""With every so many runs, old ones are removed."""
+
+
+@dataclass(eq=False)
+class Live:
+    """A run that goes on, and what is not stored of it yet."""
+
+    row: RunRow
+    first: FlowStarted
+    outer: Live | None
+    """The run in which its message came into being, if that is at work in the same task."""
+    flows: int = 0
+    """How many flows are at work for it."""
+    agents: list[AgentRow] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    """The id of the message that each agent works on."""
+    changed: set[int] = field(default_factory=set)
+    """Positions of agents that the store does not know as they are now."""
+    waiting: list[str] = field(default_factory=list)
+    """Lines of the log."""
+    written: int = 0
+    """Characters of the log so far."""
+    left_out: int = 0
+    last: Record | None = None
+    """The last record that there was no room for."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.row.ended is not None
+
+    def add(self, record: Record, longest: int) -> None:
+        """Take one more record of the log, which has so many characters at most."""
+        self.row.records += 1
+        size = len(record.text) + 1
+        if self.written + size > longest:
+            self.left_out += 1
+            self.last = record
+            return
+        self.written += size
+        self.waiting.append(record.text)
+
+    def close(self) -> None:
+        """End the log; where records were left out, it says how many, and how the run ended."""
+        if self.last is None:
+            return
+        if self.left_out > 1:
+            note = Record(self.last.seq, "trace.dropped", at=self.last.at, attrs={"count": self.left_out - 1})
+            self.waiting.append(note.text)
+        self.waiting.append(self.last.within(0).text)
+
+    def working(self, event: AgentEnded | TurnEnded | ToolReturned) -> int | None:
+        """The position of the agent that an event is about."""
+        for position in reversed(range(len(self.agents))):
+            agent = self.agents[position]
+            if agent.seconds is None and (agent.address, self.events[position]) == (event.address, event.event_id):
+                return position
+        return None
+
+
+class Keeper:
+    """Observer that keeps runs, as long as it is open. A run is what one message causes, called flows included.
+
+    `flows` are those whose runs are watched: the ones that may come to an agent. Nothing is written before one works.
+    A store that fails costs the records and a warning, never the run. `mask` hides secrets, `clock` gives nanoseconds
+    since 1970, `new_id` an id for a run whose message has the id of another one. `longest` is how many characters a log
+    may have.
+    """
+
+    kinds: Sequence[type[Event]] = (
+        *(kind for kind in Recorder.kinds if kind is not ModelDelta),  # wanting it would make models stream
+        AgentStarted,
+        AgentEnded,
+    )
+
+    def __init__(
+        self,
+        store: Store,
+        flows: frozenset[str],
+        config: str,
+        *,
+        mask: Callable[[str], str],
+        warn: Callable[[str], object],
+        new_id: Callable[[], str],
+        clock: Callable[[], int] = time.time_ns,
+        longest: int = LONGEST,
+    ) -> None:
+        self._store = store
+        self._flows = flows
+        self._config = config
+        self._mask = mask
+        self._warn = warn
+        self._new_id = new_id
+        self._clock = clock
+        self._longest = longest
+        self._recorder = Recorder([self._take], mask=mask, clock=clock)
+        self._here: ContextVar[Live | None] = ContextVar("octo.runlog.run", default=None)
+        self._live: set[Live] = set()
+        """Runs in which an agent works or worked, as long as they are not stored to their end."""
+        self._news = asyncio.Event()
+        self._closing = False
+        self._broken = False
+        self._writing: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._closing = True
+        self._news.set()
+        if self._writing is None:
+            return
+        try:
+            await asyncio.wait([self._writing])
+        except asyncio.CancelledError:
+            await asyncio.wait([self._writing])
+            raise
+
+    # ------------------------------------------------------------ what happens
+
+    def notify(self, event: Event) -> None:
+        run = self._here.get()
+        if isinstance(event, FlowStarted) and (run is None or run.is_over or event.handed_on):
+            run = self._begin(event, run) or run
+        if run is None or run.is_over or self._broken:
+            return
+        self._recorder.notify(event)
+        match event:
+            case FlowStarted():
+                run.flows += 1
+            case FlowEnded():
+                self._flow_ended(run, event)
+            case AgentStarted():
+                self._agent_started(run, event)
+            case AgentEnded():
+                self._agent_ended(run, event)
+            case TurnEnded() | ToolReturned():
+                self._spend(run, event)
+        if run in self._live:
+            self._news.set()
+
+    def _begin(self, event: FlowStarted, outer: Live | None) -> Live | None:
+        if event.address not in self._flows:
+            return None
+        now = self._clock()
+        flow = self._mask(event.address)
+        run = Live(RunRow(event.event_id, flow, self._config, now, platform.node(), os.getpid(), now), event, outer)
+        self._here.set(run)
+        return run
+
+    def _flow_ended(self, run: Live, event: FlowEnded) -> None:
+        row = run.row
+        if (event.address, event.event_id) == (run.first.address, run.first.event_id):
+            row.outcome, row.error = event.outcome, self._text(event.error)
+            if event.outcome == "failed" and event.error is None:
+                row.outcome = "interrupted"
+        run.flows -= 1
+        if not run.flows:
+            row.ended = self._clock()
+            run.close()
+            self._here.set(run.outer)
+
+    def _text(self, error: OctoError | None) -> str:
+        return self._mask(clean_text(error.message)) if error else ""
+
+    def _take(self, record: Record) -> None:
+        run = self._here.get()
+        if run is not None:
+            run.add(record, self._longest)
+
+    def _agent_started(self, run: Live, event: AgentStarted) -> None:
+        stamp = event.stamp
+        run.agents.append(
+            AgentRow(self._mask(event.address), stamp.name, stamp.source, stamp.version, stamp.hash, event.connector)
+        )
+        run.events.append(event.event_id)
+        run.changed.add(len(run.agents) - 1)
+        self._live.add(run)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write())
+
+    def _agent_ended(self, run: Live, event: AgentEnded) -> None:
+        position = run.working(event)
+        if position is None:
+            return
+        agent = run.agents[position]
+        agent.seconds = event.seconds
+        agent.reason = event.reason or ""
+        agent.error = self._text(event.error)
+        run.changed.add(position)
+
+    def _spend(self, run: Live, event: TurnEnded | ToolReturned) -> None:
+        position = run.working(event)
+        spenders = [run.row.spent]
+        if position is not None:
+            spenders.append(run.agents[position].spent)
+            run.changed.add(position)
+        for spent in spenders:
+            if isinstance(event, ToolReturned):
+                spent.tool_calls += 1
+            else:
+                spent.turns += 1
+                _charge(spent, event.usage)
+
+    # ------------------------------------------------------------ writing it down
+
+    async def _write(self) -> None:
+        """Store what is new, as it comes, and say from time to time that runs go on."""
+        while not self._broken:
+            await self._wait()
+            self._news.clear()
+            try:
+                await self._store_news()
+            except OctoError as error:
+                self._give_up(error.message)
+            except Exception as error:  # whatever it is, a record is not worth the run
+                self._give_up(f"internal error: {error!r}")
+            if self._closing and not self._news.is_set():
+                return
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(BEAT if self._live else None):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+    async def _store_news(self) -> None:
+        """Store how far all runs are. Raises StoreError."""
+        news = [News(run, len(run.waiting), frozenset(run.changed), run.is_over) for run in self._live]
+        if not news:
+            return
+        now = self._clock()
+        for one, row in zip(news, await self._store.write(lambda db: self._store_all(db, news, now)), strict=True):
+            run = one.run
+            run.row.id, run.row.number, run.row.log_size = row.id, row.number, row.log_size
+            del run.waiting[: one.lines]
+            run.changed -= one.agents
+            if one.is_last:
+                self._live.discard(run)
+
+    def _store_all(self, db: Connection, news: Sequence[News], now: int) -> list[RunRow]:
+        return [self._store_run(db, one, now) for one in news]
+
+    def _store_run(self, db: Connection, news: News, now: int) -> RunRow:
+        """Store what is new of a run; its row as it is then. It may be done again, so nothing else is changed."""
+        run = news.run
+        row = replace(run.row, seen=now)
+        if not row.number:
+            runs.begin(db, row, self._new_id())
+            if row.number % _TIDY == 0:
+                runs.trim(db, seen=now - STALE)
+        if news.lines:
+            lines = "\n".join(run.waiting[: news.lines])
+            row.log_size += len(lines.encode())
+            runs.append_log(db, row.number, lines)
+        runs.update(db, row)
+        runs.update_agents(db, row.number, [(position, run.agents[position]) for position in news.agents])
+        return row
+
+    def _give_up(self, reason: str) -> None:
+        self._broken = True
+        self._live.clear()
+        self._warn(f"runs are no longer recorded: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What there is to store of a run at one moment."""
+
+    run: Live
+    lines: int
+    """How many lines of its log."""
+    agents: frozenset[int]
+    is_last: bool
+
+
+def _charge(spent: Spent, usage: Usage | None) -> None:
+    if usage is None:
+        return
+    read = usage.input_tokens if usage.prompt_tokens is None else usage.prompt_tokens
+    spent.tokens_read = _sum(spent.tokens_read, read)
+    spent.tokens_written = _sum(spent.tokens_written, usage.output_tokens)
+    spent.cost = _sum(spent.cost, usage.cost_usd)
+
+
+def _sum(a: _Number, b: _Number) -> _Number:
+    """Unknown plus a number is that number."""
+    return b if a is None else a if b is None else a + b
