@@ -40,6 +40,9 @@ KEY = keys.key("c", workspace="shop", flow="f")
 PLACE = Place("shop", KEY, "f.ag")
 
 
+ASKED = {"flow": "f", "memory_id": "c"}
+
+
 class Desk:
     """Runs the agent again and again over one store."""
 
@@ -48,17 +51,16 @@ class Desk:
         self.requests = []
         self.lines = []
 
-    async def ask(
-        self, question, *replies, keys=WINDOW, top="", flow="f", memory_id="c", body=None, text=CONFIG, actions=None
-    ):
+    async def ask(self, question, *replies, keys=WINDOW, top="", text=CONFIG, actions=None, body=None, **options):
         log = Listener(LogLine)
         model = FakeModel(replies)
-        config = acting(harness.config(text.format(keys=keys, top=top)), actions or {})
+        config = harness.config(text.format(keys=keys, top=top))
+        config = acting(config, actions) if actions else config
         runtime = FakeRuntime(config, store=self.store, observers=[log], clock=lambda: 7)
         runtime.model = model
         try:
             async with runtime:
-                return await runtime.invoke(flow, {"q": question} | (body or {}), memory_id=memory_id)
+                return await runtime.invoke(body={"q": question} | (body or {}), **ASKED | options)
         finally:
             self.requests = model.requests
             self.lines = [line.text for line in log.events if line.text.startswith("memory: ")]
