@@ -112,6 +112,8 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
     def check(self, config: Config) -> Iterator[Finding]:
         yield from self.check_brain(config)
         yield from self._check_budget(config)
+        if self.attachments is not None:
+            yield from attachments.check(self, self.connector or "", config)
         yield from self._check_memory(config)
         yield from self.check_watching()
         yield from roster.check(self._entries, self, config)
@@ -202,14 +204,7 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
             if history.lacking:
                 raise OctoError(f"ai-agent: {history.lacking}")
             return None
-        if self.attachments is None:
-            return user(text)
-        given = run.evaluate(self.attachments, message, "ai-agent: attachments")
-        try:
-            files = attachments.read(given, lambda text: run.log("warn", text, block=self.address))
-        except OctoError as error:
-            raise OctoError(f"ai-agent: {error.message}", hint=error.hint) from None
-        return user(text, *files)
+        return user(text, *attachments.evaluated(self, self.attachments, message, run))
 
     def _fold(self, text: str, message: Message, run: Run) -> None:
         if answer.is_empty(text):

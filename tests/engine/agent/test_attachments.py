@@ -5,8 +5,9 @@ import base64
 import pytest
 
 from octo.agent import attachments
-from octo.errors import OctoError
+from octo.errors import ConfigError, OctoError
 from octo.llm.chat import File
+from octo.testing import harness
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(250))
 JPEG = b"\xff\xd8\xff\xe0" + bytes(20)
@@ -138,3 +139,25 @@ def test_produced_files_can_be_handed_in_again():
     produced = attachments.with_produced(None, [File("image/png", PNG, "a.png")])
 
     assert read(produced) == ((File("image/png", PNG, "a.png"),), [])
+
+
+def test_a_connector_that_reads_text_only_is_refused_where_files_are_sent():
+    text = """
+      connectors: [{name: seek, type: llm-deepseek, settings: {apiKey: k}}]
+      flows:
+        - name: f
+          process:
+            - type: ai-agent
+              connector: seek
+              prompt: Look.
+              input: body.question
+              attachments: body.files
+              tools: [{name: t, description: T., process: []}]
+    """
+
+    with pytest.raises(ConfigError) as error:
+        harness.config(text)
+
+    assert [(problem.location.line, problem.message) for problem in error.value.problems] == [
+        (10, 'ai-agent: connector "seek" reads text only, so `attachments` cannot be sent')
+    ]
