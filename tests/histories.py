@@ -12,6 +12,7 @@ from octo.llm.chat import (
     File,
     Part,
     Reasoning,
+    Search,
     Text,
     ToolCall,
     ToolDefinition,
@@ -59,6 +60,7 @@ def histories(own: Sequence[Json]) -> st.SearchStrategy[list[ChatMessage]]:
         st.builds(Text, TEXTS, replays),
         st.builds(ToolCall, IDS, NAMES, ARGUMENTS, replays),
         st.builds(Reasoning, TEXTS, replays),
+        st.builds(Search, TEXTS, replays),
         FILES,
     )
     return st.lists(
@@ -82,6 +84,7 @@ def requests(own: Sequence[Json]) -> st.SearchStrategy[ChatRequest]:
         max_tokens=st.sampled_from([None, 0, 99]),
         temperature=st.sampled_from([None, 0.0, 0.5]),
         reasoning_effort=st.sampled_from([None, "none", "low"]),
+        web_search=st.booleans(),
         output_schema=st.sampled_from([None, {"type": "object", "properties": {"a": {"type": "string"}}}]),
         cache=st.booleans(),
         cache_key=st.sampled_from(["service/flow.block", "service/" + "flow" * 30]),

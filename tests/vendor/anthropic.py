@@ -104,6 +104,33 @@ def reply(
     )
 
 
+def search(query: str, *pages: tuple[str, str], id: str = "srvtoolu_1") -> tuple[Json, ...]:
+    """Web search tool, "Response": a search of the web and the addresses and titles of what it found."""
+    found = [
+        {"type": "web_search_result", "url": url, "title": title, "encrypted_content": "EqgfC", "page_age": None}
+        for url, title in pages
+    ]
+    return (
+        {"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": query}},
+        {"type": "web_search_tool_result", "tool_use_id": id, "content": found},
+    )
+
+
+def cited(text: str, *pages: tuple[str, str]) -> Json:
+    """Web search tool, "Citations": a text with the pages that it rests on."""
+    told = [
+        {
+            "type": "web_search_result_location",
+            "url": url,
+            "title": title,
+            "encrypted_index": "Eo8B",
+            "cited_text": "…",
+        }
+        for url, title in pages
+    ]
+    return {"type": "text", "text": text, "citations": told}
+
+
 # ---------------------------------------------------------------- errors
 
 
@@ -331,7 +358,11 @@ def _begin(block: Json, arguments: str, fragment: int) -> tuple[Json, list[Json]
     """The block as it starts, and the deltas that fill it."""
     match block:
         case {"type": "text", "text": text}:
-            return {**block, "text": ""}, _deltas("text_delta", "text", text, fragment)
+            cited = [{"type": "citations_delta", "citation": page} for page in block.get("citations") or ()]
+            return {**block, "text": ""} | ({"citations": []} if cited else {}), [
+                *_deltas("text_delta", "text", text, fragment),
+                *cited,
+            ]
         case {"type": "thinking", "thinking": text, "signature": signature}:
             deltas = _deltas("thinking_delta", "thinking", text, fragment)
             deltas.append({"type": "signature_delta", "signature": signature})
@@ -340,6 +371,8 @@ def _begin(block: Json, arguments: str, fragment: int) -> tuple[Json, list[Json]
             deltas = _deltas("input_json_delta", "partial_json", arguments, fragment)
             first = {"type": "input_json_delta", "partial_json": ""}
             return {**block, "input": {}}, [first, *deltas]
+        case {"type": "server_tool_use", "input": input}:
+            return {**block, "input": {}}, _deltas("input_json_delta", "partial_json", json.dumps(input), fragment)
         case _:
             return block, []
 

@@ -203,6 +203,23 @@ def results_come_first(request: MessagesRequest) -> Iterator[str]:
             yield f"messages.{number}: `tool_result` blocks must come first in the content of a message"
 
 
+def searches_are_answered(request: MessagesRequest) -> Iterator[str]:
+    """Error text: ``messages.1.content.0: `web_search` tool use with id `srvtoolu_1` was found without a corresponding
+    `web_search_tool_result` block``. A turn that the vendor paused, which is the last one, may end with a search.
+    """
+    for number, message in enumerate(request.messages):
+        asked = [block for block in message.content if isinstance(block, ServerToolUse)]
+        found = {block.tool_use_id for block in message.content if isinstance(block, WebSearchResult)}
+        for block in asked:
+            if block.id not in found and number < len(request.messages) - 1:
+                yield (
+                    f"messages.{number}: `{block.name}` tool use with id `{block.id}` was found without a "
+                    "corresponding `web_search_tool_result` block"
+                )
+        for id in found - {block.id for block in asked}:
+            yield f"messages.{number}: unexpected `tool_use_id` found in `web_search_tool_result` blocks: {id}"
+
+
 # ---------------------------------------------------------------- tools
 
 
@@ -341,12 +358,17 @@ def thinking_is_signed(request: MessagesRequest) -> Iterator[str]:
 
 def thinking_comes_first(request: MessagesRequest) -> Iterator[str]:
     """Error text: ``If an assistant message contains any thinking blocks, the first block must be `thinking`
-    or `redacted_thinking`. Found `text`.``
+    or `redacted_thinking`. Found `text`.`` After a search of the web the model may think again.
     """
     for number, message in enumerate(request.messages):
-        kinds = [isinstance(block, Thinking | RedactedThinking) for block in message.content]
-        if kinds != sorted(kinds, reverse=True):
-            found = message.content[kinds.index(False)].type
+        content = message.content
+        led_to = (True, *(isinstance(block, Thinking | RedactedThinking | WebSearchResult) for block in content[:-1]))
+        late = [
+            isinstance(block, Thinking | RedactedThinking) and not follows
+            for block, follows in zip(content, led_to, strict=bool(content))
+        ]
+        if any(late):
+            found = content[late.index(True) - 1].type
             yield (
                 f"messages.{number}.content.0: If an assistant message contains any thinking blocks, the "
                 f"first block must be `thinking` or `redacted_thinking`. Found `{found}`."
@@ -408,6 +430,7 @@ RULES = (
     results_come_first,
     calls_are_answered_at_once,
     results_answer_a_call,
+    searches_are_answered,
     tool_names_are_unique,
     input_schemas_are_schemas,
     tool_choice_can_be_followed,

@@ -38,6 +38,11 @@ class Said:
     cut_off: bool = False
     """Whether the output cap ended it."""
     refuses: bool = False
+    searched: str = ""
+    """What was searched for in the web; the text then rests on `PAGES`."""
+
+
+PAGES = (("https://a.example/1", "First"), ("https://b.example/2", "Second"))
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,12 @@ def _chat(said: Said) -> chat.Reply:
     finish = "length" if said.cut_off else None
     refusal = (said.text or "I will not.") if said.refuses else ""
     text = None if said.refuses else said.text or None
-    return chat.reply(text, calls=calls, reasoning=said.thinking, refusal=refusal, finish_reason=finish)
+    more = {"annotations": [_chat_page(*page) for page in PAGES]} if said.searched else None
+    return chat.reply(text, calls=calls, reasoning=said.thinking, refusal=refusal, finish_reason=finish, more=more)
+
+
+def _chat_page(url: str, title: str) -> Json:
+    return {"type": "url_citation", "url_citation": {"url": url, "title": title, "start_index": 0, "end_index": 2}}
 
 
 def _responses(said: Said) -> responses.Reply:
@@ -117,12 +127,19 @@ def _responses(said: Said) -> responses.Reply:
         [responses.Refusal(said.text or "I will not.")] if said.refuses else [said.text] * bool(said.text)
     )
     cut_by = "max_output_tokens" if said.cut_off else None
+    if said.searched:
+        places = {"start_index": 0, "end_index": 2}
+        pages = [{"type": "url_citation", "url": url, "title": title, **places} for url, title in PAGES]
+        items = [responses.search(said.searched), responses.cited(said.text, *pages)]
     return responses.reply(*items, calls=calls, reasoning=said.thinking, cut_by=cut_by)
 
 
 def _anthropic(said: Said) -> anthropic.Reply:
     calls = [anthropic.call(name, arguments) for name, arguments in said.calls]
     stop = "max_tokens" if said.cut_off else "refusal" if said.refuses else None
+    if said.searched:
+        blocks = (*anthropic.search(said.searched, *PAGES), anthropic.cited(said.text, *PAGES))
+        return anthropic.reply(blocks=blocks, calls=calls, thinking=said.thinking or (), stop_reason=stop)
     return anthropic.reply(*_texts(said), calls=calls, thinking=said.thinking or (), stop_reason=stop)
 
 
@@ -131,7 +148,8 @@ def _gemini(said: Said) -> gemini.Reply:
         return gemini.blocked()
     calls = [gemini.call(name, _object(arguments)) for name, arguments in said.calls]
     finish = "MAX_TOKENS" if said.cut_off else "STOP"
-    return gemini.reply(*_texts(said), calls=calls, thinking=said.thinking or None, finish=finish)
+    rests_on = gemini.grounded(said.searched, pages=PAGES) if said.searched else None
+    return gemini.reply(*_texts(said), calls=calls, thinking=said.thinking or None, finish=finish, grounding=rests_on)
 
 
 def _bedrock(said: Said) -> anthropic.Reply:

@@ -71,6 +71,7 @@ class Reply:
 
     parts: tuple[Call | Said | Picture | Json, ...]
     finish: str | None
+    grounding: Json
     blocked: str | None
     usage: Json
     model: str | None
@@ -89,6 +90,7 @@ def reply(
     thinking: str | Said | None = None,
     parts: Sequence[Json] = (),
     finish: str | None = "STOP",
+    grounding: Json = None,
     usage: Json = None,
     model: str | None = None,
     fragment: int = 8,
@@ -100,12 +102,20 @@ def reply(
     """
     thoughts = () if thinking is None else (Said(thinking, thought=True) if isinstance(thinking, str) else thinking,)
     said = (Said(text) if isinstance(text, str) else text for text in texts)
-    return Reply((*thoughts, *said, *parts, *_signed(calls)), finish, None, usage, model, fragment, tuple(faults))
+    return Reply(
+        (*thoughts, *said, *parts, *_signed(calls)), finish, grounding, None, usage, model, fragment, tuple(faults)
+    )
 
 
 def blocked(reason: str = "SAFETY") -> Reply:
     """The prompt is refused: there is no candidate."""
-    return Reply((), None, reason, None, None, 8, ())
+    return Reply((), None, None, reason, None, None, 8, ())
+
+
+def grounded(*queries: str, pages: Sequence[tuple[str, str]] = ()) -> Json:
+    """Grounding with Google Search, "Understanding the grounding response"."""
+    chunks = [{"web": {"uri": url, "title": title}} for url, title in pages]
+    return {"webSearchQueries": list(queries), "groundingChunks": chunks, "groundingSupports": []}
 
 
 def _signed(calls: Sequence[Call]) -> Iterator[Call]:
@@ -246,7 +256,10 @@ def _candidates(reply: Reply, parts: list[Json], finish: str | None) -> Json:
     if reply.blocked is not None:
         return {"promptFeedback": {"blockReason": reply.blocked}}
     content = {"content": {"role": "model", "parts": parts}} if parts else {}
-    return {"candidates": [{**content, **({"finishReason": finish} if finish else {}), "index": 0}]}
+    ending = {"finishReason": finish} if finish else {}
+    if finish and reply.grounding is not None:
+        ending["groundingMetadata"] = reply.grounding
+    return {"candidates": [{**content, **ending, "index": 0}]}
 
 
 def _usage(reply: Reply) -> Json:

@@ -105,6 +105,8 @@ class Part(Shape):
     inline_data: Blob | None = None
     function_call: FunctionCall | None = None
     function_response: FunctionResponse | None = None
+    tool_call: dict[str, Json] | None = None
+    tool_response: dict[str, Json] | None = None
     thought: bool = False
     thought_signature: str | None = None
 
@@ -129,8 +131,13 @@ class FunctionDeclaration(Shape):
     parameters: Schema | None = None
 
 
+class GoogleSearch(Shape):
+    """Grounding with Google Search: the tool has no settings that octo may need."""
+
+
 class Tool(Shape):
-    function_declarations: list[FunctionDeclaration]
+    function_declarations: list[FunctionDeclaration] = []
+    google_search: GoogleSearch | None = None
 
 
 class FunctionCallingConfig(Shape):
@@ -139,7 +146,8 @@ class FunctionCallingConfig(Shape):
 
 
 class ToolConfig(Shape):
-    function_calling_config: FunctionCallingConfig
+    function_calling_config: FunctionCallingConfig | None = None
+    include_server_side_tool_invocations: bool = False
 
 
 # ---------------------------------------------------------------- the request
@@ -172,6 +180,10 @@ class GenerateContentRequest(Shape):
     tools: list[Tool] = []
     tool_config: ToolConfig | None = None
     generation_config: GenerationConfig = Field(default_factory=GenerationConfig)
+
+    @property
+    def searches(self) -> bool:
+        return any(tool.google_search is not None for tool in self.tools)
 
     @property
     def declarations(self) -> list[FunctionDeclaration]:

@@ -282,6 +282,8 @@ def tool_config_can_be_followed(request: GenerateContentRequest) -> Iterator[str
     if request.tool_config is None:
         return
     config = request.tool_config.function_calling_config
+    if config is None:
+        return
     if not request.declarations:
         yield "Function calling config is set without function_declarations."
     if config.allowed_function_names and config.mode != "ANY":
@@ -367,6 +369,25 @@ def a_schema_or_tools(request: GenerateContentRequest, model: str) -> Iterator[s
         yield "Function calling with a response mime type: 'application/json' is unsupported"
 
 
+def search_or_functions(request: GenerateContentRequest, model: str) -> Iterator[str]:
+    """Combine built-in tools and function calling: from Gemini 3 on, with the invocations included. Error text of
+    earlier models: `Tool use with function calling is unsupported`; they give no JSON beside a search, either.
+    """
+    if not request.searches:
+        return
+    early = re.search(r"gemini-[12]\b", model)
+    included = request.tool_config is not None and request.tool_config.include_server_side_tool_invocations
+    if request.declarations and early:
+        yield "Tool use with function calling is unsupported"
+    elif request.declarations and not included:
+        yield (
+            "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function "
+            "calling."
+        )
+    if early and request.generation_config.response_mime_type == "application/json":
+        yield "Tool use with a response mime type: 'application/json' is unsupported"
+
+
 def calls_of_the_open_turn_are_signed(request: GenerateContentRequest, model: str) -> Iterator[str]:
     """Thought signatures, "Gemini 3": in each step of the current turn the first call has a signature.
 
@@ -396,7 +417,9 @@ def signatures_are_genuine(request: GenerateContentRequest) -> Iterator[str]:
             call = part.function_call.model_dump(by_alias=True)
             genuine = part.thought_signature == SKIP or is_signed(call, part.thought_signature)
         else:
-            genuine = part.text is not None and is_signed(part.text, part.thought_signature)
+            step = part.tool_call or part.tool_response
+            content = part.text if step is None else json.dumps(step, sort_keys=True)
+            genuine = content is not None and is_signed(content, part.thought_signature)
         if not genuine:
             yield "Thought signature is not valid."
 
@@ -428,7 +451,7 @@ RULES = (
     files_are_what_they_claim,
     signatures_are_genuine,
 )
-RULES_OF_MODELS = (thinking_suits_the_model, a_schema_or_tools, calls_of_the_open_turn_are_signed)
+RULES_OF_MODELS = (thinking_suits_the_model, a_schema_or_tools, search_or_functions, calls_of_the_open_turn_are_signed)
 
 
 def _parts(request: GenerateContentRequest) -> Iterator[Part]:
@@ -437,7 +460,8 @@ def _parts(request: GenerateContentRequest) -> Iterator[Part]:
 
 
 def _things(part: Part) -> tuple[object, ...]:
-    return part.text, part.inline_data, part.function_call, part.function_response
+    own = (part.text, part.inline_data, part.function_call, part.function_response)
+    return (*own, part.tool_call, part.tool_response)
 
 
 def _calls(content: Content) -> list[FunctionCall]:

@@ -71,6 +71,16 @@ def thinking(*summary: str) -> Thinking:
     return Thinking(summary)
 
 
+def search(query: str, id: str = "ws_1") -> Json:
+    """Web search, "Output and citations": a search of the web."""
+    return {"type": "web_search_call", "id": id, "status": "completed", "action": {"type": "search", "query": query}}
+
+
+def cited(text: str, *annotations: Json, id: str = "msg_1") -> Json:
+    """A text with the pages that it cites."""
+    return _message(id, {"type": "output_text", "text": text, "annotations": list(annotations), "logprobs": []})
+
+
 def reply(
     *items: str | Call | Thinking | Refusal | Json,
     calls: Sequence[Call] = (),
@@ -309,9 +319,12 @@ def _filling(item: Json, size: int) -> Iterator[Json]:
                 kind = part["type"]
                 key = "text" if kind == "output_text" else "refusal"
                 where = {"content_index": index}
-                yield {"type": "response.content_part.added", **where, "part": {**part, key: ""}}
+                yield {"type": "response.content_part.added", **where, "part": {**part, key: ""} | _bare(part)}
                 for text in _cut(part[key], size):
                     yield {"type": f"response.{kind}.delta", **where, "delta": text}
+                for number, one in enumerate(part.get("annotations", ())):
+                    told = {"annotation_index": number, "annotation": one}
+                    yield {"type": "response.output_text.annotation.added", **where, **told}
                 yield {"type": f"response.{kind}.done", **where, key: part[key]}
                 yield {"type": "response.content_part.done", **where, "part": part}
         case "function_call":
@@ -326,6 +339,10 @@ def _filling(item: Json, size: int) -> Iterator[Json]:
                     yield {"type": "response.reasoning_summary_text.delta", **where, "delta": text}
                 yield {"type": "response.reasoning_summary_text.done", **where, "text": part["text"]}
                 yield {"type": "response.reasoning_summary_part.done", **where, "part": part}
+
+
+def _bare(part: Json) -> Json:
+    return {"annotations": []} if "annotations" in part else {}
 
 
 def _cut(text: str, size: int) -> list[str]:

@@ -160,6 +160,15 @@ class ReasoningItem(Shape):
     content: list[ReasoningText] | None = None
 
 
+class WebSearchCall(Shape):
+    """Web search, "Output and citations"."""
+
+    type: Literal["web_search_call"]
+    id: Annotated[str, Field(pattern="^ws", max_length=64)]
+    status: Literal["in_progress", "searching", "completed", "failed"]
+    action: dict[str, Json]
+
+
 def _kind_of_item(item: Any) -> str:
     kind = item.get("type", "message") if isinstance(item, dict) else "message"
     return "answer" if kind == "message" and isinstance(item, dict) and item.get("role") == "assistant" else str(kind)
@@ -170,7 +179,8 @@ Item = Annotated[
     | Annotated[AssistantMessage, Tag("answer")]
     | Annotated[FunctionCall, Tag("function_call")]
     | Annotated[FunctionCallOutput, Tag("function_call_output")]
-    | Annotated[ReasoningItem, Tag("reasoning")],
+    | Annotated[ReasoningItem, Tag("reasoning")]
+    | Annotated[WebSearchCall, Tag("web_search_call")],
     Discriminator(_kind_of_item),
 ]
 
@@ -196,6 +206,15 @@ class ImageTool(Shape):
     type: Literal["image_generation"]
     quality: Literal["low", "medium", "high", "auto"] = "auto"
     size: str | None = None
+
+
+class WebSearchTool(Shape):
+    """Web search, "Configure a web search tool"."""
+
+    type: Literal["web_search"]
+    search_context_size: Literal["low", "medium", "high"] | None = None
+    user_location: dict[str, Json] | None = None
+    filters: dict[str, Json] | None = None
 
 
 class NamedChoice(Shape):
@@ -252,15 +271,24 @@ class ResponsesRequest(Shape):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     text: TextConfig | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedChoice | BuiltInChoice | None = None
-    tools: list[Annotated[FunctionTool | ImageTool, Field(discriminator="type")]] = []
+    tools: list[Annotated[FunctionTool | ImageTool | WebSearchTool, Field(discriminator="type")]] = []
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     user: str | None = None
 
 
 TAGS = frozenset(
     {
-        *("message", "answer", "function_call", "function_call_output", "reasoning"),
-        *("input_text", "input_image", "input_file", "output_text", "refusal", "function", "image_generation"),
+        *("message", "answer", "function_call", "function_call_output", "reasoning", "web_search_call"),
+        *(
+            "input_text",
+            "input_image",
+            "input_file",
+            "output_text",
+            "refusal",
+            "function",
+            "image_generation",
+            "web_search",
+        ),
     }
 )
 """Steps of pydantic's paths that are names of alternatives, where they follow a number."""

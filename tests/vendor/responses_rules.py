@@ -29,6 +29,7 @@ from vendor.responses_request import (
     ResponsesRequest,
     SchemaFormat,
     UserMessage,
+    WebSearchCall,
 )
 from vendor.server import Json
 
@@ -151,11 +152,14 @@ def arguments_are_objects(request: ResponsesRequest) -> Iterator[str]:
 # ---------------------------------------------------------------- reasoning
 
 
+_LED_TO = AssistantMessage | FunctionCall | ReasoningItem | WebSearchCall
+
+
 def reasoning_is_followed_by_what_it_led_to(request: ResponsesRequest) -> Iterator[str]:
     """Error text: `Item 'rs_1' of type 'reasoning' was provided without its required following item.`"""
     items = [*request.input, None]
     for item, after in pairwise(items):
-        if isinstance(item, ReasoningItem) and not isinstance(after, AssistantMessage | FunctionCall | ReasoningItem):
+        if isinstance(item, ReasoningItem) and not isinstance(after, _LED_TO):
             yield f"Item '{item.id}' of type 'reasoning' was provided without its required following item."
 
 

@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from vendor import AnthropicServer, Redacted, call, reply
+from vendor.anthropic import search
+from vendor.anthropic_rules import redact
 
 Json = Any
 
@@ -85,6 +87,11 @@ GOOD = {
         thinking={"type": "adaptive", "display": "summarized"}, output_config={"effort": "high"}
     ),
     "thinking off and a temperature": asking(thinking={"type": "disabled"}, temperature=0.2),
+    "a search and what it found": talk("hello", [*search("a"), text("dry")], "thanks"),
+    "thinking after a search": talk(
+        "hello", [*search("a"), {"type": "redacted_thinking", "data": redact(1)}, text("dry")], "thanks"
+    ),
+    "a search at the end of a paused turn": talk("hello", [text("wait"), search("a")[0]]),
     "the web search tool": asking(tools=[{"type": "web_search_20250305", "name": "web_search"}]),
     "a schema with references": asking(tools=[tool(properties={"a": {"$ref": "#/$defs/x"}}, **DEFS)]),
 }
@@ -102,6 +109,14 @@ def without(key: str) -> Json:
 
 
 BAD = {
+    "a search without what it found": (
+        talk("hello", [text("wait"), search("a")[0]], "thanks"),
+        "was found without a corresponding `web_search_tool_result` block",
+    ),
+    "what was found without a search": (
+        talk("hello", [text("wait"), search("a")[1]], "thanks"),
+        "unexpected `tool_use_id` found in `web_search_tool_result` blocks",
+    ),
     # shape
     "no model": (without("model"), "model: Field required"),
     "no max_tokens": (without("max_tokens"), "max_tokens: Field required"),

@@ -84,6 +84,11 @@ def file(mime_type: str, data: str) -> Json:
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 GOOD = {
+    "a search": talk(tools=[{"googleSearch": {}}]),
+    "a search beside tools": talk(
+        tools=[{"functionDeclarations": [tool()]}, {"googleSearch": {}}],
+        toolConfig={"includeServerSideToolInvocations": True},
+    ),
     "plain text": talk(),
     "a system text": talk(systemInstruction={"parts": [{"text": "be brief"}]}),
     "calls and their responses, then text": talk(
@@ -303,8 +308,19 @@ def test_a_bad_request_is_refused(server: GeminiServer, client: httpx.Client, bo
         ("gemini-3-pro", thinks(thinkingLevel="minimal"), "Thinking level MINIMAL is not supported for this model."),
         ("gemini-2.5-pro", thinks(thinkingBudget=0), "Budget 0 is invalid. This model only works in thinking mode."),
         ("gemini-2.5-flash", GOOD["json beside tools"], "'application/json' is unsupported"),
+        ("gemini-2.5-flash", GOOD["a search beside tools"], "Tool use with function calling is unsupported"),
+        (
+            "gemini-2.5-flash",
+            config(responseMimeType=JSON) | {"tools": [{"googleSearch": {}}]},
+            "Tool use with a response mime type: 'application/json' is unsupported",
+        ),
+        (
+            "gemini-3-flash",
+            {key: value for key, value in GOOD["a search beside tools"].items() if key != "toolConfig"},
+            "Please enable tool_config.include_server_side_tool_invocations",
+        ),
     ],
-    ids=["level", "minimal level", "no budget", "json beside tools"],
+    ids=["level", "minimal level", "no budget", "json beside tools", "search", "search and json", "search alone"],
 )
 def test_what_a_model_does_not_take(
     server: GeminiServer, client: httpx.Client, model: str, body: Json, text: str

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from vendor.responses import ResponsesServer, call, reply, thinking
+from vendor.responses import ResponsesServer, call, reply, search, thinking
 from vendor.responses_rules import RULES, encrypt
 
 Json = Any
@@ -101,6 +101,7 @@ GOOD = {
     "a forced tool": talk(HELLO, tools=[tool()], tool_choice={"type": "function", "name": "find"}),
     "a strict tool": talk(HELLO, tools=[tool(schema=CLOSED, strict=True)], tool_choice="required"),
     "an image": talk(HELLO, tools=[{"type": "image_generation"}], tool_choice={"type": "image_generation"}),
+    "a search of the web": talk(HELLO, thought(), search("x"), answers(), HELLO, tools=[{"type": "web_search"}]),
     "a model that does not think": talk(HELLO, model="gpt-4.1", temperature=1.5),
 }
 
@@ -113,6 +114,10 @@ def test_a_good_request_is_answered(server: ResponsesServer, client: httpx.Clien
 
 
 BAD = {
+    "a search without an action": (
+        talk(HELLO, {key: value for key, value in search("x").items() if key != "action"}),
+        "Missing required parameter: 'input[1].action'.",
+    ),
     # shape
     "no model": ({"input": "x", "store": False}, "Missing required parameter: 'model'."),
     "no input": ({"model": "m", "store": False}, "Missing required parameter: 'input'."),

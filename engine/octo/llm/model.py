@@ -124,6 +124,8 @@ class HttpModel:
             request = replace(request, messages=messages, model=model)
             if provider.answers_by_tool(with_tools=bool(request.tools)):
                 request = replace(request, output_schema=None)
+            if request.web_search and not provider.searches:
+                raise BadRequest(f"models of `{provider.connector}` cannot search the web by themselves")
             if request.output_type == "image" and not provider.draws:
                 raise BadRequest(f"models of `{provider.connector}` make no images")
             endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)
@@ -197,7 +199,8 @@ class HttpModel:
                 refused = fallbacks.refused(error, call) | refusals.refused(error, call)
                 learnt.refused |= refused
                 self._refused[endpoint.model] |= refused & fallbacks.LASTING
-                may_chat = request.output_type == "text" and provider.may_chat(endpoint.credentials)
+                plain = request.output_type == "text" and not request.web_search
+                may_chat = plain and provider.may_chat(endpoint.credentials)
                 if not refused and not (may_chat and learnt.moves_to_chat(error)):
                     raise
                 before, refusal = call, error

@@ -6,12 +6,14 @@ history is cut anywhere. The full count runs with OCTO_SOAK=1.
 
 import asyncio
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octo.llm.chat import ChatMessage, ChatRequest, File, Text, ToolDefinition, ToolResult, user
+from octo.llm.providers import PROVIDERS
 from vendor.doubles import DOUBLES, Double, Offline, Said
 
 EXAMPLES = 20_000 if os.environ.get("OCTO_SOAK") else 60
@@ -33,6 +35,7 @@ SAID = st.builds(
     thinking=st.sampled_from(["", "", "hm", "let me see\n"]),
     cut_off=st.integers(0, 7).map(lambda one: one == 0),
     refuses=st.integers(0, 15).map(lambda one: one == 0),
+    searched=st.sampled_from(["", "", "weather"]),
 )
 RESULTS = st.lists(st.sampled_from(["done", "", " ", '{"x": 1}', None]), min_size=3, max_size=3)
 """The texts of the results of up to three calls; None is one that was lost."""
@@ -49,9 +52,12 @@ STEPS = st.lists(st.tuples(st.sampled_from(DOUBLES), SAID, RESULTS, INPUTS, st.b
 CUTS = st.tuples(st.integers(0, 6), st.integers(0, 3))
 
 
-async def ask(double: Double, server: object, turns: list[ChatMessage], *, stream: bool) -> ChatMessage:
+async def ask(
+    double: Double, server: object, turns: list[ChatMessage], *, stream: bool, search: bool = False
+) -> ChatMessage:
     """The next turn of a model. Fails when its vendor refuses the request."""
     request = ChatRequest(tuple(turns), system="be brief", tools=TOOLS, cache=True, cache_key="k")
+    request = replace(request, web_search=search and PROVIDERS[double.provider].searches)
     model = double.asked("http://double", Offline(server), **double.settings)
     answer = await model.complete(request, session={}, on_delta=ignore if stream else None)
     return answer.message
@@ -68,7 +74,8 @@ async def play(target: Double, steps: list, cuts: tuple[int, int]) -> None:
     turns = [user("go")]
     for double, what, results, more, stream in steps:
         said.append(what)
-        turns.append(await ask(double, servers[double.name], turns, stream=stream))
+        answer = await ask(double, servers[double.name], turns, stream=stream, search=bool(what.searched))
+        turns.append(answer)
         calls = turns[-1].calls
         kept = tuple(
             ToolResult(call.id, call.name, text, is_error=not text.strip())
@@ -84,7 +91,7 @@ async def play(target: Double, steps: list, cuts: tuple[int, int]) -> None:
     said.append(Said("fine"))
     if not any(turn.role == "user" for turn in left):
         left = [*left, user("go on")]
-    answer = await ask(target, servers[target.name], left, stream=bool(first % 2))
+    answer = await ask(target, servers[target.name], left, stream=bool(first % 2), search=bool(last % 2))
 
     assert Text("fine") in [Text(part.text) for part in answer.parts if isinstance(part, Text)]
 

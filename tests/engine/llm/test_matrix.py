@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from octo.errors import BadRequest
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -32,7 +33,7 @@ from octo.llm.providers import PROVIDERS
 from octo.llm.transport import Transport
 from octo.llm.wire import Endpoint
 from octo.models import known
-from vendor.doubles import DOUBLES, KEY, Double, Offline, Said
+from vendor.doubles import DOUBLES, KEY, PAGES, Double, Offline, Said
 
 PAGE = Path(__file__).parents[3] / "docs" / "providers.md"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
@@ -241,6 +242,18 @@ async def retry(double: Double) -> str:
     return "waits as told"
 
 
+async def web_search(double: Double) -> str:
+    request = replace(HELLO, web_search=True)
+    try:
+        answer, body, _ = await talk(double, request, Said("It is dry.", searched="weather"))
+    except BadRequest:
+        return "not offered"
+    assert answer.searched
+    assert [(page.url, page.title) for page in answer.citations] == list(PAGES)
+    (tool,) = body["tools"]
+    return f"`{tool.get('type') or next(iter(tool))}`"
+
+
 async def empty(double: Double) -> str:
     answer, _, _ = await talk(double, HELLO, Said())
 
@@ -265,6 +278,7 @@ FEATURES = {
     "error in a stream": stream_error,
     "retry": retry,
     "empty answer": empty,
+    "web search": web_search,
 }
 
 
@@ -293,7 +307,8 @@ KINDS = """
 What the features mean: *system text* reaches the model once; *parallel tools* are several calls of one turn, each
 with its own arguments; *structured output* is how an answer is held to `outputSchema`; *reasoning replay* returns what
 the model thought while its tools run, as the vendor wants it; *caching marks* are what a prompt carries under
-`promptCache`; *cut-off* means that an answer which reached `maxTokens` is told from a whole one.
+`promptCache`; *cut-off* means that an answer which reached `maxTokens` is told from a whole one; *web search* is one
+that the provider makes by itself, and whose pages the answer cites.
 
 ## Providers and their connectors
 

@@ -19,6 +19,7 @@ from octo.llm.chat import (
     NamedTool,
     Part,
     Reasoning,
+    Search,
     Text,
     ToolCall,
     ToolResult,
@@ -36,6 +37,7 @@ VERTEX_VERSION: Final = "vertex-2023-10-16"
 _CONTEXT_1M: Final = "context-1m-2025-08-07"
 _MAX_TOKENS: Final = 4096
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_WEB_SEARCH: Final = {"type": "web_search_20250305", "name": "web_search"}
 _EPHEMERAL: Final = {"cache_control": {"type": "ephemeral"}}
 
 _log = logging.getLogger("octo.llm")
@@ -45,13 +47,15 @@ _log = logging.getLogger("octo.llm")
 
 def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
     """The call of the Messages API; whatever the conversation holds, the vendor finds it well-formed."""
-    messages = _messages(request.messages)
+    messages = _messages(request.messages, search=request.web_search)
     tools = _tools(request, messages)
     model = request.model or endpoint.model
     max_tokens = next(n for n in (request.max_tokens, endpoint.max_tokens, _MAX_TOKENS) if n and n > 0)
     system = [] if conversation.is_blank(request.system) else [{"type": "text", "text": request.system}]
     if endpoint.caches(request):
         _mark_for_caching(system, tools, messages)
+    if request.web_search:
+        tools.append(_WEB_SEARCH)
     may_begin = not _open_turn_began_without_thinking(messages)
     reasoning = thinking.settings(request, endpoint, max_tokens, may_begin=may_begin)
     on_vertex = endpoint.credentials.platform == "vertex"
@@ -120,6 +124,11 @@ def _is_foreign(block: Json) -> bool:
 
 
 def _tools(request: ChatRequest, messages: Sequence[Json]) -> list[dict[str, Json]]:
+    name = _WEB_SEARCH["name"]
+    if request.web_search and any(tool.name == name for tool in request.tools):
+        raise BadRequest(
+            f"the tool `{name}` has the name of the vendor's own search of the web", hint="rename the tool"
+        )
     tools = [_tool(tool.name, tool.description, tool.input_schema) for tool in request.tools]
     if tools:
         return tools
@@ -138,7 +147,8 @@ def _tool(name: str, description: str, schema: Json) -> dict[str, Json]:
 
 
 def _tool_choice(request: ChatRequest) -> dict[str, Json]:
-    choice = request.tool_choice if request.tools else "none"
+    may_search = request.web_search and request.tool_choice != "none"
+    choice = request.tool_choice if request.tools else "auto" if may_search else "none"
     one = {} if request.parallel_calls else {"disable_parallel_tool_use": True}
     match choice:
         case "auto":
@@ -166,15 +176,17 @@ def _mark_for_caching(
 # ---------------------------------------------------------------- messages
 
 
-def _messages(turns: Iterable[ChatMessage]) -> list[dict[str, Json]]:
+def _messages(turns: Iterable[ChatMessage], *, search: bool) -> list[dict[str, Json]]:
     messages: list[dict[str, Json]] = []
     for turn in conversation.valid(turns):
         role = "assistant" if turn.role == "assistant" else "user"
-        blocks = list(_assistant_blocks(turn.parts) if role == "assistant" else _user_blocks(turn.parts))
+        blocks = list(_assistant_blocks(turn.parts, search=search) if role == "assistant" else _user_blocks(turn.parts))
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += blocks
         else:
             messages.append({"role": role, "content": blocks})
+    for message in messages[:-1]:
+        message["content"] = _without_open_searches(message["content"])
     for message in messages:
         if not message["content"] or message["content"][-1]["type"] in {"thinking", "redacted_thinking"}:
             message["content"].append({"type": "text", "text": conversation.NO_CONTENT})
@@ -191,20 +203,39 @@ def _trim_prefill(last: dict[str, Json]) -> None:
         block["text"] = block["text"].rstrip()
 
 
-def _assistant_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:
-    """Reasoning first, then text and calls in their order; files of the assistant are not sent."""
-    for part in parts:
-        if isinstance(part, Reasoning) and isinstance(part.replay, dict) and part.replay.get("wire") == NAME:
-            if "data" in part.replay:
-                yield {"type": "redacted_thinking", "data": part.replay["data"]}
-            elif part.replay.get("signature"):
-                yield {"type": "thinking", "thinking": part.text, "signature": part.replay["signature"]}
+def _without_open_searches(content: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The blocks of a turn that is over, without searches that were never answered, which the vendor refuses."""
+    asked = {block["id"] for block in content if block["type"] == "server_tool_use"}
+    found = {block["tool_use_id"] for block in content if block["type"] == "web_search_tool_result"}
+    alone = asked ^ found
+    return [block for block in content if not alone & {block.get("id"), block.get("tool_use_id")}]
+
+
+def _assistant_blocks(parts: Sequence[Part], *, search: bool) -> Iterator[dict[str, Json]]:
+    """Reasoning first, then text and calls in their order; files of the assistant are not sent.
+
+    Where the vendor searched the web, all is in its order: a turn that it paused comes back to it as it was.
+    """
+    searched = search and any(isinstance(part, Search) and _is_own(part.replay) for part in parts)
+    if not searched:
+        parts = sorted(parts, key=lambda part: not isinstance(part, Reasoning))
     for part in conversation.without_blank_text(parts):
-        if isinstance(part, Text):
-            yield {"type": "text", "text": part.text}
-        elif isinstance(part, ToolCall):
-            input = conversation.arguments(part.arguments) or {}
-            yield {"type": "tool_use", "id": part.id, "name": part.name, "input": input}
+        match part:
+            case Reasoning(text, replay) if _is_own(replay):
+                if "data" in replay:
+                    yield {"type": "redacted_thinking", "data": replay["data"]}
+                elif replay.get("signature"):
+                    yield {"type": "thinking", "thinking": text, "signature": replay["signature"]}
+            case Text(text):
+                yield {"type": "text", "text": text}
+            case ToolCall(id, name, arguments):
+                yield {"type": "tool_use", "id": id, "name": name, "input": conversation.arguments(arguments) or {}}
+            case Search(_, {"wire": "anthropic", "block": {} as block}) if search:
+                yield block
+
+
+def _is_own(replay: Json) -> bool:
+    return isinstance(replay, dict) and replay.get("wire") == NAME
 
 
 def _user_blocks(parts: Sequence[Part]) -> Iterator[dict[str, Json]]:

@@ -12,10 +12,12 @@ from octo.llm import conversation, faults
 from octo.llm.chat import (
     ChatMessage,
     ChatResponse,
+    Citation,
     CustomDelta,
     Delta,
     Part,
     Reasoning,
+    Search,
     StopReason,
     Text,
     TextDelta,
@@ -59,6 +61,7 @@ class _Block:
     id: str = ""
     name: str = ""
     replay: dict[str, Json] = field(default_factory=dict)
+    citations: list[Citation] = field(default_factory=list)
     open: bool = True
 
     @property
@@ -70,9 +73,15 @@ class _Block:
         match self.type:
             case "text":
                 text = clean_text(self.text)
-                return Text(text) if text else None
+                return Text(text, citations=tuple(self.citations)) if text else None
             case "tool_use":
                 return self.call()
+            case "server_tool_use":
+                input = conversation.arguments(self.text) or {}
+                block = {"type": self.type, "id": self.id, "name": self.name, "input": input}
+                return Search(text_of(input.get("query")), {"wire": NAME, "block": block})
+            case "web_search_tool_result":
+                return Search("", {"wire": NAME, "block": self.replay})
             case _:
                 return Reasoning(clean_text(self.text), {"wire": NAME, **self.replay})
 
@@ -152,8 +161,9 @@ class Decoder:
             return []
         match start["type"]:
             case "text":
-                text = text_of(start.get("text"))
-                self._blocks[index] = _Block("text", [text])
+                text, cited = text_of(start.get("text")), start.get("citations")
+                block = self._blocks[index] = _Block("text", [text])
+                block.citations += [page for one in (cited if isinstance(cited, list) else ()) for page in _page(one)]
                 return [TextDelta(text, index)] if text else []
             case "thinking":
                 text, signature = text_of(start.get("thinking")), text_of(start.get("signature"))
@@ -162,6 +172,13 @@ class Decoder:
                 return [ThinkingDelta(text, index)] if text else []
             case "redacted_thinking":
                 self._blocks[index] = _Block("thinking", replay={"data": text_of(start.get("data"))})
+            case "server_tool_use" if start.get("name") == "web_search":
+                block = self._blocks[index] = _Block("server_tool_use", id=text_of(start.get("id")), name="web_search")
+                if arguments := start.get("input"):
+                    block.fragments.append(json.dumps(arguments, ensure_ascii=False))
+            case "web_search_tool_result":
+                told = {name: start.get(name) for name in ("type", "tool_use_id", "content")}
+                self._blocks[index] = _Block("web_search_tool_result", replay=told)
             case "tool_use":
                 id = text_of(start.get("id")) or f"call_{index}"
                 call = self._blocks[index] = _Block("tool_use", id=id, name=text_of(start.get("name")))
@@ -189,7 +206,11 @@ class Decoder:
                 fragment = self._append(index, delta.get("partial_json"))
                 call = self._blocks[index]
                 return [ToolInput(fragment, call.id, call.name, index)] if fragment else []
-            case (("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta"), _):
+            case "input_json_delta", "server_tool_use":
+                self._append(index, delta.get("partial_json"))
+            case "citations_delta", "text":
+                self._blocks[index].citations += _page(delta.get("citation"))
+            case (("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta" | "citations_delta"), _):
                 pass  # a fragment of a block that is none of ours
             case name, _:
                 more = {key: value for key, value in delta.items() if key != "type"}
@@ -240,6 +261,13 @@ def _usage(known: dict[str, int]) -> Usage | None:
         return None
     read = [known[name] for name in ("input_tokens", "cached_tokens", "cache_write_tokens") if name in known]
     return Usage(**known, prompt_tokens=sum(read) if read else None)
+
+
+def _page(citation: Json) -> Iterator[Citation]:
+    """The page of the web that is cited, if it is one."""
+    match citation:
+        case {"url": str() as url} if url:
+            yield Citation(clean_text(url), clean_text(text_of(citation.get("title"))))
 
 
 def _index(event: dict[str, Json]) -> int:

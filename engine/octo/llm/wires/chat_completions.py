@@ -87,6 +87,8 @@ class ChatCompletions:
         body: dict[str, Json] = {"model": model, "messages": self._messages(request)}
         if not model:
             raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
+        if request.web_search:
+            raise BadRequest("no search of the web can be asked for on Chat Completions")
         if request.output_type == "image":
             body["modalities"] = self._modalities()
         effort = self._effort(request, endpoint, model)

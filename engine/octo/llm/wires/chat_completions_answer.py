@@ -14,6 +14,7 @@ from octo.llm import conversation, faults, media
 from octo.llm.chat import (
     ChatMessage,
     ChatResponse,
+    Citation,
     CustomDelta,
     Delta,
     File,
@@ -92,6 +93,7 @@ class Decoder:
         self._refusal: list[str] = []
         self._details: list[dict[str, Json]] = []
         self._files: list[File] = []
+        self._citations: list[Citation] = []
         self._slots: dict[int, _Call] = {}
         """The call that fragments of a slot belong to now."""
         self._calls: list[_Call] = []
@@ -123,7 +125,7 @@ class Decoder:
         refusal = clean_text("".join(self._refusal))
         parts: list[Part] = [*self._reasoning()]
         if text or refusal:
-            parts.append(Text(text or refusal))
+            parts.append(Text(text or refusal, citations=tuple(self._citations)))
         parts += self._files
         parts += map(self._tool_call, calls)
         return ChatResponse(
@@ -175,6 +177,7 @@ class Decoder:
         refusal = text_of(delta.get("refusal"))
         self._add_details(_mappings("reasoning_details", delta.get("reasoning_details")), whole=whole)
         self._files += _images(delta.get("images"))
+        self._citations += _pages(delta.get("annotations"))
         deltas = self._say(thought + written, text)
         if refusal:
             self._refusal.append(refusal)
@@ -300,6 +303,15 @@ def _images(images: Json) -> Iterator[File]:
                 except ValueError:
                     continue
                 yield File(media.sniff(content) or media.plain_type(head), content)
+
+
+def _pages(annotations: Json) -> Iterator[Citation]:
+    """The pages of the web that a text cites."""
+    for one in annotations if isinstance(annotations, list) else ():
+        match one:
+            case {"type": "url_citation", "url_citation": {"url": str() as url} as told} if url:
+                places = (count_of(told.get("start_index")), count_of(told.get("end_index")))
+                yield Citation(clean_text(url), clean_text(text_of(told.get("title"))), *places)
 
 
 def _given_up(error: Json, reason: str) -> ProviderError:

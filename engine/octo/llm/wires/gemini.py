@@ -17,6 +17,7 @@ from octo.llm.chat import (
     NamedTool,
     Part,
     Reasoning,
+    Search,
     Text,
     ToolCall,
     ToolResult,
@@ -41,6 +42,7 @@ SKIPPED_SIGNATURE: Final = "skip_thought_signature_validator"
 _BUDGETS: Final = {"low": 1024, "medium": 8192, "high": 24576}
 """Tokens for thinking by the word for an effort; with any other word the model decides."""
 _DYNAMIC: Final = -1
+_SEARCH: Final[dict[str, Json]] = {"googleSearch": {}}
 _CHOICES: Final[dict[str, Json]] = {"any": {"mode": "ANY"}, "none": {"mode": "NONE"}}
 
 # ---------------------------------------------------------------- request
@@ -54,8 +56,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     body: dict[str, Json] = {}
     if not conversation.is_blank(request.system):
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    body["contents"] = _contents(request.messages)
-    body |= _tools(request)
+    body["contents"] = _contents(request.messages, search=request.web_search)
+    body |= _tools(request, model)
     if config := _generation_config(request, endpoint, model):
         body["generationConfig"] = config
     credentials = endpoint.credentials
@@ -99,7 +101,8 @@ def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> 
         return config | {"responseModalities": ["TEXT", "IMAGE"]}
     if thinking := _thinking(request.reasoning_effort or "", endpoint, model):
         config["thinkingConfig"] = thinking
-    if request.output_schema and not (request.tools and is_before_gemini_3(model)):  # which take only one of them
+    takes_only_one = (request.tools or request.web_search) and is_before_gemini_3(model)
+    if request.output_schema and not takes_only_one:
         config["responseMimeType"] = "application/json"
         config["responseSchema"] = GeminiForm(request.output_schema).of_value()
     return config
@@ -127,7 +130,22 @@ def _thinking(effort: str, endpoint: Endpoint, model: str) -> dict[str, Json]:
             assert_never(unknown)
 
 
-def _tools(request: ChatRequest) -> dict[str, Json]:
+def _tools(request: ChatRequest, model: str) -> dict[str, Json]:
+    if not request.web_search:
+        return _functions(request)
+    if not request.tools:
+        return {"tools": [_SEARCH]}
+    if is_before_gemini_3(model):
+        raise BadRequest(
+            f"`{model}` cannot search the web and call tools in one request",
+            hint="name a later model, or leave out the tools or the search",
+        )
+    asked = _functions(request)
+    told = {**asked.get("toolConfig", {}), "includeServerSideToolInvocations": True}
+    return {"tools": [*asked["tools"], _SEARCH], "toolConfig": told}
+
+
+def _functions(request: ChatRequest) -> dict[str, Json]:
     if not request.tools:
         return {}
     declarations: list[Json] = []
@@ -148,12 +166,12 @@ def _tools(request: ChatRequest) -> dict[str, Json]:
 # ---------------------------------------------------------------- contents
 
 
-def _contents(turns: Iterable[ChatMessage]) -> list[dict[str, Json]]:
+def _contents(turns: Iterable[ChatMessage], *, search: bool) -> list[dict[str, Json]]:
     contents: list[dict[str, Json]] = []
     calls: Mapping[str, ToolCall] = {}
     for turn in conversation.valid(turns):
         if turn.role == "assistant":
-            parts = list(_model_parts(turn.parts))
+            parts = list(_model_parts(turn.parts, search=search))
             calls = {call.id: call for call in turn.calls}
         else:
             parts = list(_user_parts(turn.parts, calls))
@@ -177,9 +195,12 @@ def _user_parts(parts: Sequence[Part], calls: Mapping[str, ToolCall]) -> Iterato
                 yield _result(part, calls.get(part.call_id))
 
 
-def _model_parts(parts: Iterable[Part]) -> Iterator[dict[str, Json]]:
+def _model_parts(parts: Iterable[Part], *, search: bool) -> Iterator[dict[str, Json]]:
     """A turn of the model in its order, with the signatures of its own where they were; files are not sent."""
     for part in parts:
+        match part:
+            case Search(_, {"wire": "gemini", "part": {} as step}) if search:
+                yield step
         if not isinstance(part, Text | Reasoning | ToolCall):
             continue
         own = part.replay if _is_own(part.replay) else {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from octo.errors import Truncated
@@ -14,10 +14,12 @@ from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
     ChatResponse,
+    Citation,
     Delta,
     File,
     Part,
     Reasoning,
+    Search,
     StopReason,
     Text,
     TextDelta,
@@ -74,7 +76,9 @@ class Decoder:
         turns = request.messages if request is not None else ()
         self._turn = 1 + sum(turn.role == "assistant" for turn in turns)
         self._used = {call.id for turn in turns for call in turn.calls}
-        self._parts: list[_Run | ToolCall | File] = []
+        self._parts: list[_Run | ToolCall | File | Search] = []
+        self._grounding: dict[str, Json] = {}
+        """What an answer rests on that comes from the web."""
         self._waiting: list[ToolCall] = []
         """Calls of which it was not yet told that they are whole."""
         self._began = self.ended = self._blocked = False
@@ -94,6 +98,8 @@ class Decoder:
             raise faults.from_event(error)
         candidate = _first(event.get("candidates"))
         deltas = [delta for part in _parts(candidate) for delta in self._take(part)]
+        if candidate and isinstance(grounding := candidate.get("groundingMetadata"), dict):
+            self._grounding |= {name: value for name, value in grounding.items() if value}
         self._began = True
         self._has_candidate = self._has_candidate or candidate is not None
         self._model = self._model or text_of(event.get("modelVersion"))
@@ -114,7 +120,8 @@ class Decoder:
         if not self.ended and (self._has_candidate or not self._began):
             raise Truncated(BROKE_OFF, retryable=True)
         parts = [part.part() if isinstance(part, _Run) else part for part in self._parts]
-        message = ChatMessage("assistant", tuple(part for part in parts if part is not None))
+        found = _cited([part for part in parts if part is not None], tuple(_pages(self._grounding)))
+        message = ChatMessage("assistant", (*self._searches(), *found))
         return ChatResponse(
             message,
             self._stop_reason(message),
@@ -122,6 +129,14 @@ class Decoder:
             _usage(self._usage),
             stop_detail=clean_text(", ".join(": ".join(filter(None, one)) for one in self._told.items())),
         )
+
+    def _searches(self) -> list[Search]:
+        """What was searched for, where no step of the answer is a search."""
+        if any(isinstance(part, Search) for part in self._parts):
+            return []
+        queries = self._grounding.get("webSearchQueries")
+        found = [Search(clean_text(query)) for query in queries or () if isinstance(query, str)]
+        return found or [Search()] * bool(self._grounding.get("groundingChunks"))
 
     def _explain(self, told: Json, key: str, explanation: str) -> None:
         word = _named(told, key)
@@ -149,6 +164,10 @@ class Decoder:
             case {"inlineData": {"data": str() as data} as blob}:
                 if part.get("thought") is not True:  # else it is a draft
                     self._add_file(data, text_of(blob.get("mimeType")))
+            case {"toolCall": {} as call}:
+                self._parts.append(Search(_query(call.get("args")), {"wire": NAME, "part": part}))
+            case {"toolResponse": {}}:
+                self._parts.append(Search("", {"wire": NAME, "part": part}))
             case {"text": str() as text}:
                 return self._extend(text, part)
             case {"thoughtSignature": str()} if part.keys() <= {"thought", "thoughtSignature"}:
@@ -200,6 +219,28 @@ class Decoder:
 
 _KEYS: Final = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId", "error"})
 """An answer has one of these."""
+
+
+def _query(arguments: Json) -> str:
+    queries = arguments.get("queries") if isinstance(arguments, dict) else None
+    return ", ".join(query for query in queries if isinstance(query, str)) if isinstance(queries, list) else ""
+
+
+def _pages(grounding: dict[str, Json]) -> Iterator[Citation]:
+    """The pages of the web that an answer rests on."""
+    chunks = grounding.get("groundingChunks")
+    for chunk in chunks if isinstance(chunks, list) else ():
+        match chunk:
+            case {"web": {"uri": str() as url} as page} if url:
+                yield Citation(clean_text(url), clean_text(text_of(page.get("title"))))
+
+
+def _cited(parts: list[Part], citations: tuple[Citation, ...]) -> list[Part]:
+    """The parts of an answer with what it rests on at its last text."""
+    place, last = next(((at, part) for at, part in reversed([*enumerate(parts)]) if isinstance(part, Text)), (0, None))
+    if last is not None and citations:
+        parts[place] = replace(last, citations=citations)
+    return parts
 
 
 def _first(candidates: Json) -> dict[str, Json] | None:

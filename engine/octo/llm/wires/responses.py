@@ -15,6 +15,7 @@ from octo.llm.chat import (
     NamedTool,
     Part,
     Reasoning,
+    Search,
     Text,
     ToolCall,
     ToolResult,
@@ -78,16 +79,18 @@ class Responses:
                 case "user":
                     items.append(_user(turn))
                 case "assistant":
-                    given = {item["id"] for item in items if item["type"] == "reasoning"}
-                    items += self._assistant(turn, len(items), given if thinks else None)
+                    given = {item["id"] for item in items if item["type"] in ("reasoning", "web_search_call")}
+                    items += self._assistant(turn, len(items), given if thinks else None, search=request.web_search)
                 case "tool":
                     items += map(_result, turn.parts)
         return items
 
-    def _assistant(self, turn: ChatMessage, place: int, given: set[str] | None) -> list[dict[str, Json]]:
+    def _assistant(
+        self, turn: ChatMessage, place: int, given: set[str] | None, *, search: bool
+    ) -> list[dict[str, Json]]:
         """The items of a turn in the order in which they came; something follows each item of reasoning.
 
-        `given` are the ids of reasoning that was sent already, None where none is to be sent.
+        `given` are the ids of reasoning that was sent already, None where none is to be sent, nor what it searched for.
         """
         items: list[dict[str, Json]] = []
         for part in conversation.without_blank_text(turn.parts):
@@ -96,7 +99,7 @@ class Responses:
                     items.append(_answer(place + len(items), part.text, self._own(part.replay)))
                 case ToolCall():
                     items.append(_call(part))
-                case Reasoning() if given is not None:
+                case Reasoning() | Search() if given is not None and (search or isinstance(part, Reasoning)):
                     item = self._own(part.replay).get("item")
                     if item and item["id"] not in given:
                         given.add(item["id"])
@@ -160,13 +163,15 @@ def _tools(request: ChatRequest) -> dict[str, Json]:
     """The tools, not in strict mode, which authors' schemas need not fit, and which one is to be called."""
     if request.output_type == "image":
         return {"tools": [{"type": _DRAW, "quality": "low"}], "tool_choice": {"type": _DRAW}}
-    if not request.tools:
-        return {}
     tools: list[Json] = []
     for tool in request.tools:
         schema = tool.input_schema if "type" in tool.input_schema else {"type": "object", **tool.input_schema}
         told = {} if conversation.is_blank(tool.description) else {"description": tool.description}
         tools.append({"type": "function", "name": tool.name, **told, "parameters": schema, "strict": False})
+    if request.web_search:
+        tools.append({"type": "web_search"})
+    if not tools:
+        return {}
     match request.tool_choice:
         case "auto":
             return {"tools": tools}

@@ -12,11 +12,13 @@ from octo.llm import faults, media
 from octo.llm.chat import (
     ChatMessage,
     ChatResponse,
+    Citation,
     CustomDelta,
     Delta,
     File,
     Part,
     Reasoning,
+    Search,
     StopReason,
     Text,
     TextDelta,
@@ -36,6 +38,8 @@ NAME: Final = "responses"
 
 _KEPT: Final = ("type", "id", "summary", "encrypted_content", "content")
 """What is sent back of an item of reasoning; the vendor refuses the rest of what it says of one."""
+_SEARCH: Final = ("type", "id", "status", "action")
+"""What is sent back of a search of the web."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class _Item:
     type: str
     fragments: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
+    annotations: list[Json] = field(default_factory=list)
     id: str = ""
     name: str = ""
     started: bool = False
@@ -110,7 +115,7 @@ class Decoder:
         match item.type:
             case "message" if text := clean_text(item.text):
                 phase = text_of(item.whole.get("phase"))
-                yield Text(text, {**self._mark, "phase": phase} if phase else None)
+                yield Text(text, {**self._mark, "phase": phase} if phase else None, tuple(_citations(item)))
             case "function_call" if item.name:
                 yield item.call()
             case "reasoning":
@@ -120,8 +125,16 @@ class Decoder:
                 is_echoed = text_of(item.whole.get("id")) and kept
                 if text or is_echoed:
                     yield Reasoning(text, {**self._mark, "item": _echo(item.whole)} if is_echoed else None)
+            case "web_search_call":
+                yield self._search(item.whole)
             case "image_generation_call":
                 yield from _image(item.whole.get("result"))
+
+    def _search(self, item: dict[str, Json]) -> Search:
+        action = item.get("action")
+        query = text_of(action.get("query") or action.get("url")) if isinstance(action, dict) else ""
+        told = {key: item.get(key) for key in _SEARCH}
+        return Search(clean_text(query), {**self._mark, "item": told} if all(told.values()) else None)
 
     def _stop_reason(self, *, refused: bool, calls: bool) -> StopReason:
         if refused or self._cut_by == "content_filter":
@@ -136,6 +149,8 @@ class Decoder:
         match type.removeprefix("response."):
             case "output_text.delta":
                 return self._extend(event, "message")
+            case "output_text.annotation.added":
+                self._item(event, "message").annotations.append(event.get("annotation"))
             case "refusal.delta":
                 return self._refuse(self._item(event, "message"), text_of(event.get("delta")))
             case "function_call_arguments.delta":
@@ -275,6 +290,25 @@ class Decoder:
 def _echo(item: dict[str, Json]) -> dict[str, Json]:
     """An item of reasoning as it is sent back."""
     return {"summary": [], **{key: item[key] for key in _KEPT if item.get(key)}}
+
+
+def _citations(item: _Item) -> Iterator[Citation]:
+    """The pages that a text cites: of the item as it is at its end, else those that were told on the way."""
+    if "content" not in item.whole:
+        yield from _pages(item.annotations, 0)
+    length = 0
+    for part in _mappings(item.whole.get("content")):
+        yield from _pages(part.get("annotations"), length)
+        length += len(text_of(part.get("text")))
+
+
+def _pages(annotations: Json, offset: int) -> Iterator[Citation]:
+    for one in annotations if isinstance(annotations, list) else ():
+        match one:
+            case {"type": "url_citation", "url": str() as url} if url:
+                start, end = (count_of(one.get(name)) for name in ("start_index", "end_index"))
+                places = (None, None) if start is None or end is None else (start + offset, end + offset)
+                yield Citation(clean_text(url), clean_text(text_of(one.get("title"))), *places)
 
 
 def _image(result: Json) -> Iterator[File]:

@@ -623,13 +623,13 @@ def test_what_is_unknown_is_ignored():
 def test_deltas_of_unknown_kinds_are_passed_on_under_the_vendors_name():
     deltas, _ = decode(
         start(),
-        *block(0, text(""), {"type": "mood_delta", "mood": "calm"}, {"type": "citations_delta", "citation": {"a": 1}}),
+        *block(0, text(""), {"type": "mood_delta", "mood": "calm"}, {"type": "scent_delta", "scent": {"a": 1}}),
         *end(),
     )
 
     assert deltas == [
         CustomDelta("mood_delta", "calm", 0),
-        CustomDelta("citations_delta", '{"citation":{"a":1}}', 0),
+        CustomDelta("scent_delta", '{"scent":{"a":1}}', 0),
     ]
 
 

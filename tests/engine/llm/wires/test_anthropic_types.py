@@ -13,12 +13,14 @@ from octo.llm.chat import ChatRequest
 from octo.llm.credentials import Credentials
 from octo.llm.wire import Endpoint
 from octo.llm.wires import anthropic
+from vendor.anthropic import search
 from vendor.typed import mismatches
 
 CREDENTIALS = Credentials("anthropic", "https://api.anthropic.com/v1", "x-api-key", api_key="key")
 OWN = [
     {"wire": "anthropic", "signature": "c2ln"},
     {"wire": "anthropic", "data": "c2ln"},
+    *({"wire": "anthropic", "block": block} for block in search("a", ("https://a", "A"))),
 ]
 BEYOND = {"temperature"}
 """The newest models take none, so the types have lost it; the API takes it from the models before them."""

@@ -647,7 +647,7 @@ def test_what_is_unknown_is_ignored():
     events = [
         {"type": "response.brand_new", "output_index": 0},
         {"type": "something.else"},
-        done(0, {"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+        done(0, {"type": "file_search_call", "id": "fs_1", "status": "completed"}),
         delta("output_text", "hi", 1),
         delta("audio", "hm", 2),
     ]
