@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from octo import invocation, logline, process
-from octo.config import address, load, merge
+from octo.config import load, merge
 from octo.config.document import Document
 from octo.config.model import Config
 from octo.doubles import Stage
-from octo.errors import ConfigError, Location, OctoError, Problem, UsageError, did_you_mean
+from octo.errors import ConfigError, Location, OctoError, Problem
 from octo.observe import Event, LogLine, Observer
 from octo.runlog.record import Record
 from octo.runlog.recorder import Recorder
 from octo.runtime import Runtime
 from octo.testing.coverage import Coverage
 from octo.testing.expect import Evidence, judge
+from octo.testing.named import addresses_of, has_tools
 from octo.testing.results import Result
 from octo.testing.trial import Trial
 from octo.testing.workspace import Files, Workspace
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
 
 GRACE: Final = 10.0
 """Seconds that a case may go on after its time limit before it is cancelled."""
-AGENT: Final = "ai-agent"
-ASKING: Final = frozenset({AGENT, "ai-router", "ai-mapping", "ai-retry"})
-"""Types of blocks that talk with a model."""
-"""The type of the blocks that ask models."""
 _LAST_WORDS: Final = 1.0
 """Seconds that a cancelled case has to clean up."""
 
@@ -228,10 +225,10 @@ class Runner:
         environ = self._around.environment(trial)
         config = self._config(trial, environ)
         attempt.mask = config.environment.mask
-        addresses = _addresses(trial, config)
+        addresses = addresses_of(trial, config)
         stage = trial.doubles.on(config)
         failed_at: tuple[str, Location] | None = None
-        records_needed = trial.case.needs_records or _has_tools(config)
+        records_needed = trial.case.needs_records or has_tools(config)
         if self._around.command:
             envelope, records = await self._in_a_process(trial, attempt, environ, records_needed)
             if self._around.coverage:
@@ -338,51 +335,6 @@ class Runner:
 
 
 # ---------------------------------------------------------------- what a case refers to
-
-
-def _addresses(trial: Trial, config: Config) -> dict[str, str]:
-    """The addresses of a case whose run log is looked at, each as the log writes it.
-
-    Raises ConfigError for a flow that does not exist, for addresses that name no block or none with an agent where one
-    is needed, and for a tool that is not to be called and does not exist.
-    """
-    found: dict[str, str] = {}
-    problems: list[Problem] = []
-    case, flow = trial.case, trial.suite.flow
-    if config.flow(flow) is None:
-        flows = [known.name for known in config.flows if known.name]
-        text = f'there is no flow "{flow}" (flows: {", ".join(flows) or "none"})'
-        hint = did_you_mean(flow, flows) or f"the config is `{trial.pair.config}`"
-        problems.append(trial.sheet.problem(("flow",), text, hint))
-    named: list[tuple[tuple[str | int, ...], str]] = [(("sent", name), name) for name in case.sent]
-    named += [(("tools", index, "block"), call.block) for index, call in enumerate(case.tools) if call.block]
-    named += [(("log", index, "path"), logged.path) for index, logged in enumerate(case.log) if logged.path]
-    for keys, name in named:
-        try:
-            block = address.find(config, name)
-        except UsageError as error:
-            problems.append(trial.problem(keys, f'{keys[0]} "{name}": {error.message}', error.hint))
-            continue
-        found[name] = block.place.address
-        fitting = {"sent": ASKING, "tools": {AGENT}}.get(str(keys[0]), {block.type})
-        if block.type not in fitting:
-            fault, none = ("asks no model", "no block does") if keys[0] == "sent" else ("is no agent", "there is none")
-            others = [other.address for _, other in address.blocks(config) if other.type in fitting]
-            problems.append(trial.problem(keys, f"`{name}` {fault}", did_you_mean(name, others) or none))
-    if any(call.count == 0 for call in case.tools):
-        tools = [tool.name for _, block in address.blocks(config) for tool in getattr(block, "tools", ())]
-        for index, call in enumerate(case.tools):
-            if call.count == 0 and call.name not in tools:
-                text = f'tools "{call.name}": no agent has a tool of this name (tools: {", ".join(tools) or "none"})'
-                problems.append(trial.problem(("tools", index, "name"), text, did_you_mean(call.name, tools)))
-    if problems:
-        raise ConfigError(problems)
-    return found
-
-
-def _has_tools(config: Config) -> bool:
-    """Whether models may call tools, and so some that do not exist."""
-    return any(getattr(block, "tools", ()) for _, block in address.blocks(config))
 
 
 def _turns_left(trial: Trial, stage: Stage | None) -> Iterator[str]:

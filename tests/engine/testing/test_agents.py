@@ -1,5 +1,5 @@
-"""octo/testing/asking.py, octo/testing/calling.py, octo/testing/expect.py: agents in suites, with the replies of their
-models written down.
+"""octo/testing/asking.py, octo/testing/calling.py, octo/testing/expect.py, octo/testing/named.py: agents in suites,
+with the replies of their models written down.
 """
 
 from __future__ import annotations
@@ -284,6 +284,46 @@ async def test_a_block_that_asks_no_model_is_refused_where_an_agent_is_needed(tm
 
     assert result.status == "errored"
     assert result.error == f"{tmp_path / 'app_test.yaml'}:{expected}\nhint: did you mean `main.agent`?"
+
+
+MAPPED = """
+connectors:
+  - {name: claude, type: llm-anthropic, settings: {apiKey: none}}
+flows:
+  - name: main
+    process: [{type: ai-mapping, connector: claude, prompt: Map.}]
+"""
+
+
+async def test_what_a_block_asks_a_model_that_is_no_agent_may_be_looked_at(tmp_path):
+    expected = "{ count: 1, records: [ { that: ['last.text == \"{}\"', 'system.contains(\"Map.\")'] } ] }"
+    suite = f"""
+    flow: main
+    cases:
+      - name: one
+        input: {{ data: {{}} }}
+        models: {{ claude: [ {{ text: 7 }} ] }}
+        expect: {{ body: 7 }}
+        sent: {{ main.ai-mapping: {expected} }}
+    """
+
+    (result,) = await run(tmp_path, MAPPED, suite)
+
+    assert (result.status, result.error) == ("passed", "")
+
+
+async def test_a_block_that_asks_a_model_is_no_agent_whose_tools_are_called(tmp_path):
+    suite = """
+    flow: main
+    cases:
+      - name: one
+        input: { data: {} }
+        tools: [ { name: stock, block: main.ai-mapping } ]
+    """
+
+    (result,) = await run(tmp_path, MAPPED, suite)
+
+    assert result.error.endswith("`main.ai-mapping` is no agent\nhint: there is none")
 
 
 @pytest.mark.parametrize(
