@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import BeforeValidator, ValidationInfo, model_validator
+from pydantic import AfterValidator, model_validator
 
 from octo.agent import attachments
 from octo.agent.answer import unfenced
@@ -18,6 +18,7 @@ from octo.block import Block, Finding
 from octo.errors import OctoError
 from octo.fields import (
     BLANK_IS_ABSENT,
+    AnyJson,
     Expression,
     Int,
     JsonSchema,
@@ -25,7 +26,6 @@ from octo.fields import (
     Refusals,
     ResourceText,
     Text,
-    natural_kinds,
     refusal,
 )
 from octo.llm.chat import user
@@ -43,10 +43,10 @@ _ROLE: Final = (
 )
 
 
-def _example(value: Any, info: ValidationInfo) -> Any:
+def _example(value: Json) -> str:
     """The text of an example: JSON as it is written, anything else as JSON."""
     if not isinstance(value, str):
-        return dumps(natural_kinds(value, info.context.natural if info.context else str))
+        return dumps(value)
     text = value.strip()
     try:
         parse(text or "null")
@@ -60,8 +60,8 @@ def _example(value: Any, info: ValidationInfo) -> Any:
     return text
 
 
-Example = Annotated[str, BeforeValidator(_example, json_schema_input_type=Json)]
-"""A JSON value, as text that holds JSON or written in YAML; blank text is none."""
+Example = Annotated[AnyJson, AfterValidator(_example)]
+"""The JSON text of a value, which is given as text that holds JSON or in YAML; blank text is none."""
 
 
 class AiMapping(Block, type="ai-mapping", group="ai"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from octo.agent.asking import CUT_OFF, BudgetSpent, Conversation, arguments, shown, variables
 from octo.agent.reply import cut_off
@@ -44,6 +44,8 @@ _INSPECTION: Final = (
 
 class Route(Model):
     """One of the ways that a message can take."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "description"]})
 
     name: Text = ""
     """What the model calls it; unique in the block."""
