@@ -32,7 +32,7 @@ from octo.llm.chat import (
     Usage,
 )
 from octo.llm.model import ChatModel
-from octo.values import parse
+from octo.values import dumps, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,8 @@ class Task:
     """Variable that receives the files that the model produces; empty for none."""
     memory: Memory = field(default_factory=NoMemory)
     """Where the conversation comes from and where it is kept."""
+    keeps_all: bool = False
+    """Whether all of the conversation is kept, its older part as a summary."""
     bounds: Bounds = field(default_factory=Bounds)
     """How long the prompt may be."""
     scope: str = ""
@@ -98,13 +100,13 @@ class AgentLoop:
         self.usage: Usage | None = None
         self.iteration = 0
         self.watch = Watch(task, message, run)
-        self.context = Context(task.bounds, summarize=self._summarize, warn=self._warn, watcher=self.watch)
         self._form = agent.form
         self._definitions = self._offered()
         self._answer_tool = self._tool_of_answer()
         self._system = system_prompt(
             agent, json_only=task.json_only, answer_tool=self._answer_tool.name if self._answer_tool else ""
         )
+        self.context = self._context()
         self._was_shown = False
         """Whether the model was shown where its answer has not the form that is asked for."""
         self._insists = False
@@ -121,6 +123,22 @@ class AgentLoop:
         """What model calls are charged to."""
         self._served_by = ""
         """The connector that answered last."""
+
+    def _context(self) -> Context:
+        bounds, summarize, warn, watcher = self.task.bounds, self._summarize, self._warn, self.watch
+        if not self.task.keeps_all:
+            return Context(bounds, summarize=summarize, warn=warn, watcher=watcher)
+        from octo.agent.memory.whole import WholeConversation
+
+        schemas = (dumps(tool.input_schema) + tool.description for tool in self._definitions)
+        return WholeConversation(
+            bounds,
+            window=self.agent.window(self.run.runtime.config),
+            beside=(len(self._system) + sum(map(len, schemas))) // 4,
+            summarize=summarize,
+            warn=warn,
+            watcher=watcher,
+        )
 
     def _tool_of_answer(self) -> ToolDefinition | None:
         """The tool whose arguments are the answer, if this model gives an answer of a certain form by one."""

@@ -119,6 +119,15 @@ class Brain(Model):
         tokens = self.context_max_tokens if self.context_max_tokens > 0 else DEFAULT_TOKENS
         return Bounds(tokens, cast("Literal['prune', 'summarize']", self.memory_compaction or "prune"))
 
+    def window(self, config: Config) -> int:
+        """How many tokens the model reads at once, as far as that is said or known; else 0."""
+        from octo.llm.facts import context_window  # here, for few agents keep all
+
+        if self.memory is not None and self.memory.context_window:
+            return self.memory.context_window
+        connector: object = config.connector(self.connector or "")
+        return context_window(self.model or getattr(connector, "model", None) or "") or 0
+
     @property
     def turns(self) -> int:
         """How many model calls one run may make."""

@@ -105,6 +105,7 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
             opening=self._opening(given, run, history),
             roster=roster.offered(roster.narrowed(self.tools, _first(given, _NARROWING), run), self.skills),
             memory=history.memory,
+            keeps_all=history.keeps_all,
             bounds=self.bounds,
         )
         ending = await AgentLoop(self, task, message, run).work()

@@ -159,6 +159,7 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
             keep_attachments=self.keep_attachments,
             response_media=self.response_media.strip(),
             memory=self.written_down(thread.memory if thread else history.memory, message, run, block=self.label),
+            keeps_all=history.keeps_all,
             bounds=self.bounds,
             scope=thread.scope(self.address) if thread else "",
             events=self.events.process if self.events is not None else None,

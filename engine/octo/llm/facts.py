@@ -76,3 +76,30 @@ def cache_places(model: str) -> frozenset[str]:
     if name.startswith("amazon.nova-") and not _NOVA_WITHOUT_TEXT.match(name):
         return frozenset({"system", "messages"})
     return frozenset()
+
+
+_WINDOWS: Final = (
+    (r"claude-(2\.1|[3-9]|instant|haiku|sonnet|opus)", 200_000),
+    (r"gpt-4\.1", 1_047_576),
+    (r"gpt-5", 400_000),
+    (r"gpt-4(o|-turbo)|chatgpt-4o", 128_000),
+    (r"gpt-4-32k", 32_768),
+    (r"gpt-4", 8_192),
+    (r"gpt-3\.5", 16_385),
+    (r"o1-(mini|preview)", 128_000),
+    (r"o[134](?!\w)", 200_000),
+    (r"gemini-1\.0|gemini-pro", 32_760),
+    (r"gemini-1\.5-pro", 2_097_152),
+    (r"gemini-[1-9]", 1_048_576),
+    (r"nova-micro", 128_000),
+    (r"nova-(lite|pro)", 300_000),
+    (r"deepseek", 128_000),
+    (r"mistral-large|llama-?3[.-][123]", 128_000),
+)
+"""Parts of the names of models, and how many tokens those read at once; the first that is found counts."""
+
+
+def context_window(model: str) -> int | None:
+    """How many tokens a model reads at once; None where that is not known."""
+    name = model.lower()
+    return next((tokens for pattern, tokens in _WINDOWS if re.search(rf"(?<![a-z0-9]){pattern}", name)), None)

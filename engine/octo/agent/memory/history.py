@@ -24,6 +24,8 @@ class History:
     memory: Memory
     lacking: str = ""
     """What is wrong when the agent is asked nothing; empty when the history stands for a question."""
+    keeps_all: bool = False
+    """Whether all of the conversation is kept, its older part as a summary."""
 
 
 def history_of(policy: Policy, inputs: Inputs, run: Run, *, block: str) -> History:
@@ -39,7 +41,11 @@ def history_of(policy: Policy, inputs: Inputs, run: Run, *, block: str) -> Histo
     run_key = key_of(run.memory_id) if run.memory_id else ""
     chosen = choice.choose(policy, inputs, run_key=run_key, key_of=key_of)
     tell(chosen, run, block=block)
-    return History(_memory(chosen, policy, Place(workspace, chosen.key, block), run), choice.lacking(chosen, policy))
+    return History(
+        _memory(chosen, policy, Place(workspace, chosen.key, block), run),
+        choice.lacking(chosen, policy),
+        keeps_all=chosen.history == "managed" and policy.bound is None,
+    )
 
 
 def no_history_of_image(policy: Policy, run: Run, *, written: bool, block: str) -> History:

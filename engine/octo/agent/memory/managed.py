@@ -65,6 +65,8 @@ class ManagedMemory:
         if not self._may_save:
             self._log("warn", f"{_STORE}what is kept could not be read, and is not written over")
             return
+        if self._bound is None:
+            await context.make_room(transcript)
         turns = transcript.turns if self._bound is None else [*self._recalled, *transcript.new]
         whole, _ = settled([window.without_bytes(turn) for turn in turns])
         kept = self._fitting(self._cut(whole))
