@@ -67,12 +67,18 @@ def _explain(session: Session, config: octo.Config, address: str, *, json: bool)
     if json or not session.for_people(session.out):
         output.document(session, found, json=json)
         return
-    settings = found.pop("settings")
+    settings, tools = found.pop("settings"), found.pop("tools", [])
     lines = [f"{key}: {value}" for key, value in found.items()]
     lines.append("settings:" if settings else "settings: {}")
     for key, setting in settings.items():
         first, *more = _yaml({key: setting["value"]}).splitlines()
         lines += [f"  {first}  # {setting['from']}", *(f"  {line}" for line in more)]
+    lines += ["what the model may call:"] if tools else []
+    for tool in tools:
+        lines.append(f"  {tool['name']} ({tool['kind']})")
+        for name, filled in tool["parameters"].items():
+            by = "by the model" if filled["from"] == "model" else f"{dumps(filled['value'])}  # {filled['from']}"
+            lines.append(f"    {name}: {by}")
     output.text(session, "\n".join(lines))
 
 

@@ -102,6 +102,11 @@ class PlainEntry(Model):
         return [key for key in self.kind_keys if self.yaml_keys()[key] in self.model_fields_set]
 
     @property
+    def shown_kind(self) -> str:
+        """What stands behind it, in a word or two."""
+        return f"flow {self.flow}" if self.flow is not None else next(iter(self.kinds), "process")
+
+    @property
     def useless(self) -> list[str]:
         """The keys that are given and have no effect on a tool of its kind."""
         return []

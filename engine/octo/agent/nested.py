@@ -25,6 +25,7 @@ from octo.values import Json, clean_text
 
 if TYPE_CHECKING:
     from octo.agent.memory.history import History
+    from octo.config.explain import CallableTool
     from octo.config.model import Config
     from octo.run import Run
 
@@ -90,6 +91,9 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
     def check(self, config: Config) -> Iterator[Finding]:
         yield from self.check_brain(config)
         yield from roster.check(self.tools, self, config)
+
+    def callable_tools(self, config: Config) -> Iterator[CallableTool]:
+        return roster.explained(self.tools, {}, config)
 
     @property
     def key(self) -> str:

@@ -12,6 +12,7 @@ from octo.agent.skills import Skill, loader
 from octo.agent.tools import RESERVED, Tool
 from octo.block import Finding
 from octo.chat_connector import ChatConnector
+from octo.config.explain import CallableTool, Parameter
 from octo.errors import OctoError, did_you_mean
 from octo.values import Json, kind_of
 
@@ -69,6 +70,22 @@ def narrowed(entries: tuple[E, ...], enabled: Json, run: Run) -> tuple[E, ...]:
     if unknown:  # never which ones, for a name may come from a secret
         run.log("info", "names in enabledTools that no tool has", count=float(len(unknown)))
     return tuple(entry for entry in entries if entry.enable_name in enabled)
+
+
+def explained(entries: Sequence[PlainEntry], overlay: Overlay, config: Config) -> Iterator[CallableTool]:
+    """The tools with their parameters, each with the binding that fills it in and where that is written."""
+    for index, entry in enumerate(laid_over(entries, overlay)):
+        if entry.web_search:
+            yield CallableTool(WEB_SEARCH, "webSearch", ())
+            continue
+        properties = entry.definition(config).input_schema.get("properties")
+        found = [Parameter(name, None, ()) for name in (properties if isinstance(properties, dict) else ())]
+        for name, binding in entry.filled.items():
+            over = name in overlay.get(entry.name, {})
+            found.append(
+                Parameter(name, binding, ("toolInputs", entry.name, name) if over else ("tools", index, "inputs", name))
+            )
+        yield CallableTool(entry.name, entry.shown_kind, tuple(found))
 
 
 # ---------------------------------------------------------------- what is wrong

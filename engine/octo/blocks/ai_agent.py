@@ -29,6 +29,7 @@ from octo.values import Json, clean_text, dumps
 if TYPE_CHECKING:
     from octo.agent.memory.history import History
     from octo.agent.nested import Entry
+    from octo.config.explain import CallableTool
     from octo.config.model import Config
     from octo.message import Message
     from octo.run import Run
@@ -43,7 +44,7 @@ def _given(value: Json) -> Json:
 _BLANK_IS_NONE: Final = BeforeValidator(_given)
 
 
-class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai", composite=True):
+class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai", composite=True):
     """Let a model do a task: it calls the tools as needed, and its final answer becomes the body."""
 
     input: Annotated[Expression[str] | None, _BLANK_IS_NONE] = None
@@ -187,6 +188,9 @@ class AiAgent(Block, Agent, Keyed, Watched, InThread, type="ai-agent", group="ai
     def _entries(self) -> tuple[Entry, ...]:
         """The tools, bound as this block has them."""
         return roster.laid_over(self.tools, self.tool_inputs)
+
+    def callable_tools(self, config: Config) -> Iterator[CallableTool]:
+        return roster.explained(self.tools, self.tool_inputs, config)
 
     def _roster(self, message: Message, run: Run) -> roster.Roster:
         """What the model is offered in this run."""

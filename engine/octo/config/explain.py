@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
+
 from octo.block import Block
 from octo.config.address import find
 from octo.config.model import Config
 from octo.errors import UsageError
 from octo.fields import Duration, Expression, Model
 from octo.values import Json
+
+
+class Parameter(NamedTuple):
+    """A parameter of a tool, with what fills it in."""
+
+    name: str
+    binding: Model | None
+    """None where the model fills it in."""
+    path: tuple[str | int, ...]
+    """Where that is written, below the block."""
+
+
+class CallableTool(NamedTuple):
+    """Something that a model may call."""
+
+    name: str
+    kind: str
+    parameters: tuple[Parameter, ...]
+
+
+@runtime_checkable
+class HasTools(Protocol):
+    """A block whose model may call tools."""
+
+    def callable_tools(self, config: Config) -> Iterable[CallableTool]:
+        """The tools as the model has them, with the parameters that are filled in for it."""
 
 
 def explain(config: Config, address: str) -> dict[str, Json]:
@@ -21,6 +50,7 @@ def explain(config: Config, address: str) -> dict[str, Json]:
     except UsageError as error:
         hint = error.hint or "`octo graph` draws the blocks of a config"
         raise UsageError(f"`{address}`: {error.message}", hint=hint) from error
+    tools = [_tool(config, block, tool) for tool in block.callable_tools(config)] if isinstance(block, HasTools) else []
     return {
         "address": block.address,
         "type": block.type,
@@ -29,7 +59,20 @@ def explain(config: Config, address: str) -> dict[str, Json]:
         "settings": {
             key: {"value": value, "from": _origin(config, block, key)} for key, value in _fields(block).items()
         },
+        **({"tools": tools} if tools else {}),
     }
+
+
+def _tool(config: Config, block: Block, tool: CallableTool) -> dict[str, Json]:
+    """A tool, each of its parameters with what fills it in and the place where that is written."""
+    parameters: dict[str, Json] = {}
+    for name, binding, path in tool.parameters:
+        if binding is None:
+            parameters[name] = {"value": {"ai": True}, "from": "model"}
+        else:
+            written = {key: value for key, value in _fields(binding).items() if _is_written(binding, key)}
+            parameters[name] = {"value": written, "from": str(config.origin.locate((*block.place.path, *path)))}
+    return {"name": tool.name, "kind": tool.kind, "parameters": parameters}
 
 
 def plain(value: object) -> Json:

@@ -7,7 +7,7 @@ path or another flow; after a branch the message goes on behind its block.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from octo.graph.picture import Lane, Picture, Role, Step, Stream, walk
@@ -30,12 +30,15 @@ def lines(picture: Picture) -> Iterator[str]:
     connectors = {outlet.name: names[outlet.id] for outlet in picture.connectors}
     yield "flowchart TD"
     for stream in picture.flows:
-        yield from _stream(stream, names)
+        yield from _stream(stream, names, flows)
     for outlet in picture.connectors:
         yield f"  {names[outlet.id]}[({_quoted(outlet.name, outlet.type)})]:::connector"
     for stream in picture.flows:
         for step in walk((*stream.steps, *stream.error)):
             yield from (f"  {names[step.id]} -. calls .-> {flows[name]}" for name in step.calls if name in flows)
+            for lane in step.lanes:
+                arrow = f"-.->|{_quoted(f'tool {lane.name}')}|"
+                yield from (f"  {names[step.id]} {arrow} {flows[name]}" for name in lane.calls if name in flows)
             yield from (f"  {names[step.id]} -.- {connectors[name]}" for name in step.uses if name in connectors)
     yield from (f"  {look}" for look in _LOOKS)
 
@@ -48,16 +51,18 @@ def _names(picture: Picture) -> dict[str, str]:
     return names | {step.id: f"b{number}" for number, step in enumerate(steps, start=1)}
 
 
-def _stream(stream: Stream, names: Mapping[str, str]) -> Iterator[str]:
+def _stream(stream: Stream, names: Mapping[str, str], flows: Collection[str]) -> Iterator[str]:
     start = names[stream.id]
     yield f"  subgraph {start}s[{_quoted(stream.name)}]"
     yield f"    {start}([{_quoted(stream.name)}]):::flow"
-    yield from _chain(start, "==>", stream.steps, "", names)
-    yield from _chain(start, f"-.->|{_quoted('on error')}|", stream.error, ":::error", names)
+    yield from _chain(start, "==>", stream.steps, "", names, flows)
+    yield from _chain(start, f"-.->|{_quoted('on error')}|", stream.error, ":::error", names, flows)
     yield "  end"
 
 
-def _chain(before: str, arrow: str, steps: tuple[Step, ...], look: str, names: Mapping[str, str]) -> Iterator[str]:
+def _chain(
+    before: str, arrow: str, steps: tuple[Step, ...], look: str, names: Mapping[str, str], flows: Collection[str]
+) -> Iterator[str]:
     """The blocks of a chain, the first one reached by an arrow of its own."""
     for step in steps:
         here = names[step.id]
@@ -65,16 +70,19 @@ def _chain(before: str, arrow: str, steps: tuple[Step, ...], look: str, names: M
         yield f"    {here}{{{{{text}}}}}{look}" if step.lanes else f"    {here}[{text}]{look}"
         yield f"    {before} {arrow} {here}"
         for number, lane in enumerate(step.lanes, start=1):
-            yield from _lane(here, number, lane, names)
+            yield from _lane(here, number, lane, names, flows)
         before, arrow = here, "==>"
 
 
-def _lane(block: str, number: int, lane: Lane, names: Mapping[str, str]) -> Iterator[str]:
+def _lane(block: str, number: int, lane: Lane, names: Mapping[str, str], flows: Collection[str]) -> Iterator[str]:
+    """A branch; one that calls a flow of the picture is an arrow to that."""
     arrow = f"{_ARROWS[lane.role]}|{_quoted(f'tool {lane.name}' if lane.role == 'tool' else lane.name)}|"
     look = f":::{lane.role}" if lane.role in ("tool", "error") else ""
-    if not lane.steps:
+    if lane.calls and not set(lane.calls) <= set(flows):
+        yield f"    {block} {arrow} {block}n{number}([{_quoted(*lane.calls)}]){look}"
+    elif not lane.steps and not lane.calls:
         yield f"    {block} {arrow} {block}n{number}(( )){look}"
-    yield from _chain(block, arrow, lane.steps, look, names)
+    yield from _chain(block, arrow, lane.steps, look, names, flows)
 
 
 def _quoted(*rows: str) -> str:

@@ -19,6 +19,8 @@ Role: TypeAlias = Literal["branch", "tool", "default", "error"]
 
 _ROLES: Final[Mapping[str, Role]] = {"tools": "tool", "default": "default", "else": "default", "error": "error"}
 """What the chains under a key are for."""
+_TOOLS: Final = ("tools",)
+"""Keys with what a model may call; not everything there has blocks of its own."""
 _SHORT: Final = 60
 """JSON of this length stands on one line."""
 
@@ -66,6 +68,8 @@ class Lane:
     settings: tuple[Setting, ...]
     """Those of a branch that has some, such as the guard of a case or the description of a tool."""
     steps: tuple[Step, ...]
+    calls: tuple[str, ...] = ()
+    """What runs in place of steps of its own: names of flows."""
 
     @property
     def about(self) -> str:
@@ -166,7 +170,8 @@ class _Painter:
         return tuple(map(self._step, chain))
 
     def _step(self, block: Block) -> Step:
-        branches = list(block.branches())
+        lanes = tuple(self._lanes(block))
+        of_lanes = {name for lane in lanes for name in lane.calls}
         return Step(
             id="-".join(map(str, block.place.path)),
             type=block.type,
@@ -174,17 +179,37 @@ class _Painter:
             group=block.group,
             address=self.mask(block.address),
             place=self._place(block.place.path),
-            settings=self._settings(block, frozenset(str(branch.path[0]) for branch in branches)),
-            calls=tuple(map(self.mask, _names(block, FlowName))),
+            settings=self._settings(block, frozenset({*_TOOLS, *(str(branch.path[0]) for branch in block.branches())})),
+            calls=tuple(name for name in map(self.mask, _names(block, FlowName)) if name not in of_lanes),
             uses=tuple(map(self.mask, _names(block, ConnectorName))),
-            lanes=tuple(self._lane(block, branch) for branch in branches),
+            lanes=lanes,
         )
+
+    def _lanes(self, block: Block) -> Iterator[Lane]:
+        """The branches of a block, and its tools that have none: in the order in which they are written."""
+        branches = {branch.path[:-1]: branch for branch in block.branches() if branch.path[0] in _TOOLS}
+        for key in _TOOLS:
+            for index, tool in enumerate(getattr(block, key, ())):
+                branch = branches.get((key, index))
+                yield self._lane(block, branch) if branch else self._called(tool)
+        for branch in block.branches():
+            if branch.path[0] not in _TOOLS:
+                yield self._lane(block, branch)
 
     def _lane(self, block: Block, branch: Branch) -> Lane:
         owner = _value_at(block, branch.path[:-1])
-        given = self._settings(owner, frozenset({"name", "process"})) if owner is not block else ()
+        shown_elsewhere = frozenset({"name", "process", str(branch.path[-1])})
+        given = self._settings(owner, shown_elsewhere) if owner is not block else ()
         role = _ROLES.get(str(branch.path[0]), "branch")
         return Lane(self.mask(branch.name), role, given, self._steps(branch.chain))
+
+    def _called(self, tool: Model) -> Lane:
+        """A tool without blocks of its own."""
+        if getattr(tool, "web_search", False):
+            return Lane("web search", "tool", (), (), ("the web",))
+        calls = tuple(map(self.mask, _names(tool, FlowName)))
+        given = self._settings(tool, frozenset({"name"}))
+        return Lane(self.mask(str(getattr(tool, "name", ""))), "tool", given, (), calls)
 
     def _settings(self, model: Model, without: frozenset[str] = frozenset()) -> tuple[Setting, ...]:
         """The settings that were given and are not shown in another way."""

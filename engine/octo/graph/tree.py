@@ -81,8 +81,9 @@ def _step(step: Step) -> Line:
 
 def _lane(lane: Lane) -> Line:
     word = "tool " if lane.role == "tool" else ""
-    empty = "" if lane.steps else "  (nothing)"
-    return Span(word + lane.name, lane.role), Span(_spaced(lane.about)), Span(empty, "faint")
+    links = [Span(f"  → {flow}", "link") for flow in lane.calls]
+    empty = "" if lane.steps or lane.calls else "  (nothing)"
+    return Span(word + lane.name, lane.role), *links, Span(_spaced(lane.about)), Span(empty, "faint")
 
 
 def _outlet(outlet: Outlet) -> Line:

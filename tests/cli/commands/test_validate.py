@@ -162,6 +162,8 @@ settings:
   outputType: text  # default
   maxIterations: 8  # default
   maxParallelTools: 10  # default
+  contextMaxTokens: 200000  # default
+  memoryCompaction: prune  # default
   tools:  # app.yaml:12:11
   - name: look
     description: Look something up
@@ -179,8 +181,16 @@ settings:
       settings:
         name: seen
         value: body.n
+    webSearch: false
+  omitFromConversation: false  # default
+  stream: false  # default
+  memoryVolatile: false  # default
+  userMemory: false  # default
   keepAttachments: false  # default
   answer: json  # default
+what the model may call:
+  look (process)
+    n: by the model
 """,
         "",
         0,
