@@ -37,6 +37,7 @@ class Remembering:
     services: Services | None = None
     actions: dict[str, Action] = field(default_factory=dict)
     """What blocks do instead of what they say, by their names."""
+    store: type[Store] = Store
     log: list[str] = field(default_factory=list)
     """The lines of the last run, but for those that only debugging shows."""
 
@@ -50,7 +51,7 @@ class Remembering:
         config = harness.config(
             config_text(self.keys) + (f"\nenv:{declared}\n" if declared else ""), environ=self.environ
         )
-        with Store(self.directory) as store:
+        with self.store(self.directory) as store:
             runtime = FakeRuntime(
                 acting(config, self.actions), observers=[log, *observers], store=store, services=self.services
             )

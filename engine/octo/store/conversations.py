@@ -107,9 +107,9 @@ def rows(db: Connection, *, agent: str = "", thread: str = "", user: str = "") -
     found = db.execute(
         """
         SELECT agent, thread, title, user, began, updated,
-            (SELECT count(*) FROM turns WHERE turns.thread = number),
+            (SELECT count(*) FROM turns WHERE turns.thread = threads.number),
             length(CAST(memory AS BLOB))
-                + (SELECT ifnull(sum(length(CAST(text AS BLOB))), 0) FROM turns WHERE turns.thread = number)
+                + (SELECT ifnull(sum(length(CAST(text AS BLOB))), 0) FROM turns WHERE turns.thread = threads.number)
         FROM threads
         WHERE (?1 = '' OR agent = ?1) AND (?2 = '' OR thread = ?2) AND (?3 = '' OR user = ?3)
         ORDER BY updated DESC, agent, thread

@@ -116,7 +116,7 @@ async def test_files_are_remembered_only_when_they_are_kept(agent, keep, files):
 
 async def test_blocks_that_compute_one_id_share_one_conversation(agent, tmp_path):
     await agent.say("I am Ada", reply("Hello."))
-    other = Remembering(agent.directory, f"model: other\nprompt: Other.\n{SAYS}{TOOL}")
+    other = Remembering(agent.directory, f"model: other\n{SAYS}{TOOL}")
 
     assert (await other.say("Who am I?", reply("Ada"))).requests[0].messages[0] == user("I am Ada")
 
