@@ -15,6 +15,7 @@ from octo.observe import (
     AgentStarted,
     Event,
     LogLine,
+    TextsEmbedded,
     ToolCalled,
     ToolReturned,
     TurnEnded,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Totals:
-    """What all agents of a run did together."""
+    """What all agents of a run, and other blocks that ask models, did together."""
 
     started: float | None = None
     turns: int = 0
@@ -42,10 +43,18 @@ class Totals:
     failed_calls: int = 0
     usage: Usage | None = None
     unmetered: int = 0
-    """Turns whose tokens nobody told."""
+    """Calls whose tokens nobody told."""
     unpriced: int = 0
-    """Turns whose cost is not known."""
+    """Calls whose cost is not known."""
     gave_up: str = ""
+
+    def add(self, usage: Usage | None) -> None:
+        """Take note of what a call of a model used."""
+        self.unpriced += usage is None or usage.cost_usd is None
+        if usage is None:
+            self.unmetered += 1
+        else:
+            self.usage = self.usage + usage if self.usage else usage
 
     def line(self, now: float) -> str:
         """One line that sums it up. Unknown tokens are said to be unknown, never zero."""
@@ -83,6 +92,8 @@ class Working:
     """Read and written so far, as far as anybody told."""
     tools: dict[str, str] = field(default_factory=dict)
     """Calls that run, by id."""
+    is_brief: bool = False
+    """Whether it is no agent, but a block that asks a model for one thing."""
 
     def line(self, now: float) -> str:
         """What it is doing now. What may be cut off at the edge of the terminal stands last."""
@@ -119,6 +130,7 @@ class Progress:
         ToolCalled,
         ToolReturned,
         AgentGaveUp,
+        TextsEmbedded,
     )
 
     def __init__(self, session: Session, headline: Callable[[], str] | None = None) -> None:
@@ -137,7 +149,7 @@ class Progress:
         elif isinstance(event, ToolReturned) and event.is_error and self._session.for_people(self._err):
             text = f"tool `{_short(event.tool)}` failed: {_short(event.text, 500)}"
             self._session.tell(printable(self._session.mask(text)))
-        if isinstance(event, AgentStarted):
+        if isinstance(event, AgentStarted | TurnStarted):
             self.open()
 
     def open(self) -> None:
@@ -163,21 +175,21 @@ class Progress:
         totals = self._totals
         match event:
             case AgentStarted():
-                totals.started = totals.started or time.monotonic()
-                self._working[key] = Working(event.address, time.monotonic())
+                self._begin(key)
             case AgentEnded():
                 self._working.pop(key, None)
-            case TurnStarted() if agent:
+            case TurnStarted():
+                agent = agent or self._begin(key, is_brief=True)
                 agent.turn = event.iteration
             case TurnEnded():
                 totals.turns += 1
-                totals.unpriced += event.usage is None or event.usage.cost_usd is None
-                if event.usage is None:
-                    totals.unmetered += 1
-                else:
-                    totals.usage = totals.usage + event.usage if totals.usage else event.usage
+                totals.add(event.usage)
                 if agent and event.usage:
                     agent.tokens += (_read(event.usage) or 0) + (event.usage.output_tokens or 0)
+                if agent and agent.is_brief:
+                    self._working.pop(key)
+            case TextsEmbedded():
+                totals.add(event.usage)
             case ToolCalled():
                 totals.tool_calls += 1
                 if agent:
@@ -188,6 +200,12 @@ class Progress:
                     agent.tools.pop(event.call_id, None)
             case AgentGaveUp():
                 totals.gave_up = event.reason
+
+    def _begin(self, key: tuple[str, str], *, is_brief: bool = False) -> Working:
+        now = time.monotonic()
+        self._totals.started = self._totals.started or now
+        self._working[key] = Working(key[1], now, is_brief=is_brief)
+        return self._working[key]
 
     # ---------------------------------------------------------------- records
 
@@ -219,6 +237,17 @@ class Progress:
                     tool=event.tool,
                     result=_short(event.text),
                     seconds=round(event.seconds, 3),
+                )
+            case TextsEmbedded():
+                self._log(
+                    "embedding failed" if event.error else "texts embedded",
+                    event,
+                    model=event.model,
+                    texts=event.texts,
+                    tokensRead=_read(event.usage),
+                    costUSD=event.usage.cost_usd if event.usage else None,
+                    seconds=round(event.seconds, 3),
+                    error=event.error.message if event.error else None,
                 )
             case AgentGaveUp():
                 self._log("agent gave up", event, reason=event.reason, detail=event.detail or None)

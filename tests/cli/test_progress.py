@@ -15,6 +15,7 @@ from octo.observe import (
     AgentStarted,
     Event,
     LogLine,
+    TextsEmbedded,
     ToolCalled,
     ToolReturned,
     TurnEnded,
@@ -146,6 +147,48 @@ def test_the_line_of_an_agent_at_work_ends_with_what_may_be_cut_off() -> None:
 
 def test_a_run_without_agents_shows_nothing_on_a_terminal() -> None:
     assert told(Terminal(), [], verbose=False) == ""
+
+
+def test_a_block_that_asks_a_model_once_is_summed_up_on_a_terminal() -> None:
+    events: list[Event] = [
+        TurnStarted("sort.router", "e1", iteration=1),
+        TurnEnded(
+            "sort.router", "e1", iteration=1, seconds=0.1, usage=Usage(prompt_tokens=9, output_tokens=1, cost_usd=0.5)
+        ),
+        TextsEmbedded(
+            "sort.vec",
+            "e1",
+            seconds=0.1,
+            connector="m",
+            model="e",
+            texts=2,
+            dimensions=8,
+            usage=Usage(prompt_tokens=11),
+        ),
+    ]
+
+    shown = told(Terminal(), events, verbose=False).splitlines()[-1]
+
+    assert re.sub(r"[\d.]+ s$", "0.0 s", shown).endswith(
+        "1 turn, 0 tool calls, 20 tokens read and 1 token written, at least $0.5000, 0.0 s"
+    )
+
+
+def test_an_embedding_is_a_record_when_asked_for() -> None:
+    place = ("find.vec", "e1")
+    events: list[Event] = [
+        TextsEmbedded(
+            *place, seconds=0.25, connector="m", model="e-1", texts=2, dimensions=8, usage=Usage(prompt_tokens=11)
+        ),
+        TextsEmbedded(
+            *place, seconds=1, connector="m", model="e-1", texts=1, dimensions=0, error=ProviderError("overloaded")
+        ),
+    ]
+
+    assert re.sub(r"time=\S+ ", "", told(io.StringIO(), events, verbose=True)) == (
+        'level=INFO msg="texts embedded" at=find.vec model=e-1 texts=2 tokensRead=11 seconds=0.25\n'
+        'level=INFO msg="embedding failed" at=find.vec model=e-1 texts=1 seconds=1 error="overloaded"\n'
+    )
 
 
 def test_what_a_flow_logs_is_written_to_the_process_log() -> None:
