@@ -53,6 +53,15 @@ StoreDirectory = Annotated[
         help="Where to keep things, `:memory:` for nowhere; default `OCTO_STORE`, else `.octo` beside the config",
     ),
 ]
+BesideConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="PATH",
+        parser=inputs.path,
+        help="Config whose store it is; default the store of the working directory",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option(
@@ -85,6 +94,13 @@ def store(session: Session, directory: str | None, beside: Path) -> Store:
     if named is None:
         return Store(beside / ".octo")
     return Store(inputs.path(named)) if named not in ("", ":memory:") else Store()
+
+
+def beside(config: Path | None) -> Path:
+    """The directory of a config, beside which its store lies; without one the working directory."""
+    if config is None:
+        return Path()
+    return config if config.is_dir() else config.parent
 
 
 def address(option: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""`--log`, `--events` and `--traces`: writing down what runs do while they do it."""
+"""`--log`, `--events`, `--traces` and the store: writing down what runs do while they do it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from octo_cli import inputs, logs, output
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
+    from octo.config.model import Config
     from octo.observe import Observer
     from octo.runlog.recorder import Recorder
+    from octo.store.store import Store
 
 _LAST_LINES: Final = 256 * 1024
 """Bytes at the end of a log among which its last record begins."""
@@ -43,12 +45,37 @@ def recording(session: Session, *, log: str | None, events: str | None) -> Itera
             if name
         }
         try:
-            yield (Recorder(writers.values(), mask=session.mask),)
+            yield (Recorder(writers.values(), mask=session.mask, pieces=bool(events)),)
         finally:
             for name, writer in writers.items():
                 if writer.error is not None and name != "-":
                     reason = (writer.error.strerror or str(writer.error)).lower()
                     logs.write(session, "warn", f"the run log `{name}` is not complete: {reason}")
+
+
+def keeping(session: Session, config: Config, store: Store) -> tuple[Observer, ...]:
+    """The observer that keeps runs with agents in the store; none when there can be no such run, or no store."""
+    if store.path is None:
+        return ()
+    from octo.runlog.reach import flows_with_agents
+
+    flows = flows_with_agents(config)
+    if not flows:
+        return ()
+    from octo.runlog.keeper import Keeper
+    from octo.runtime import random_id
+
+    path = str(config.origin.path.absolute())
+    return (
+        Keeper(
+            store,
+            flows,
+            path,
+            mask=session.masked,
+            warn=lambda text: logs.write(session, "warn", text),
+            new_id=random_id,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from octo.config.load import load
 from octo.errors import OctoError, UsageError
 from octo.metrics import Metrics
 from octo.services.standalone import standalone
-from octo_cli import diagnostics, logs, output, watching
+from octo_cli import diagnostics, logs, output, recording, watching
 from octo_cli.progress import FlowLog
 from octo_cli.session import Session
 from octo_cli.startup import NotWritten
@@ -153,7 +153,7 @@ class Program:
         if self._recorder is not None:
             self._recorder.blocks = _addresses("--traces-blocks", self._recorded_blocks, config)
             observers.append(self._recorder)
-        return observers
+        return [*observers, *recording.keeping(self._session, config, self._store)]
 
     def _ready(self, sizes: dict[str, int]) -> None:
         self._status.state = "ready"

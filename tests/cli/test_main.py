@@ -38,7 +38,7 @@ Test:
 
 Look:
   models    Look at the models that can be called
-  runs      Look at what a run did
+  runs      Look at what runs did, while they go on or afterwards
 
 Keep:
   store     Look after the file in which octo keeps things

@@ -11,7 +11,7 @@ import typer
 
 from octo.errors import UsageError
 from octo_cli import inputs, options, output, signals
-from octo_cli.options import AsJson, Debug, StoreDirectory
+from octo_cli.options import AsJson, BesideConfig, Debug, StoreDirectory
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from octo.values import Json
 
 GROUP = "Keep"
-
-BesideConfig = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="PATH",
-        parser=inputs.path,
-        help="Config whose store it is; default the store of the working directory",
-    ),
-]
 
 
 def info(
@@ -110,16 +100,10 @@ VERBS = (info, backup, prune)
 def _begin(context: typer.Context, store: str | None, config: Path | None, debug: bool) -> tuple[Session, Store]:
     session: Session = context.obj
     session.debug = debug
-    found = options.store(session, store, _directory(config))
+    found = options.store(session, store, options.beside(config))
     if found.path is None:
         raise UsageError("a store in memory keeps nothing", hint="name a directory with `--store DIR`")
     return session, found
-
-
-def _directory(config: Path | None) -> Path:
-    if config is None:
-        return Path()
-    return config if config.is_dir() else config.parent
 
 
 def _as_document(session: Session, json: bool) -> bool:

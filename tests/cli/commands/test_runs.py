@@ -1,8 +1,12 @@
-"""octo_cli/commands/runs.py: looking at a run log."""
+"""octo_cli/commands/runs.py, octo_cli/run_table.py, octo_cli/run_tree.py: looking at runs, and at a run log."""
 
 import json
 import re
+import signal
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +126,7 @@ def test_the_page_is_written_whole_for_its_owner(octo: Any, log: str, tmp_path: 
             "    1 | connectors:\n      | ^\nhint: a run log is what `octo invoke --log FILE` writes",
         ),
         (("run.jsonl", "--html", "no/run.html"), "`--html`: there is no directory `no`\nhint: make it first"),
-        ((), "`octo runs show` needs `FILE`\nhint: see `octo runs show --help`"),
+        ((), "`octo runs show` needs `RUN|FILE`\nhint: see `octo runs show --help`"),
     ],
     ids=["no file", "no log", "no directory", "nothing"],
 )
@@ -146,3 +150,248 @@ def test_a_line_that_is_no_record_is_a_warning_and_the_rest_is_shown(octo: Any, 
         "expecting property name enclosed in double quotes\n    2 | {\n      |  ^\n"
     )
     assert ran.status == 0
+
+
+# ---------------------------------------------------------------- runs of the store
+
+
+@pytest.fixture
+def invoke(octo: Any, tmp_path: Path) -> Any:
+    """Calls a flow with an agent; the id of the run."""
+    (tmp_path / "app.yaml").write_text(CONFIG + FAILS, encoding="utf-8")
+
+    def call(flow: str = "ask") -> str:
+        outcome = octo("invoke", "--config", "app.yaml", "--flow", flow)
+        found = json.loads(octo("runs", "list").stdout)["runs"][0]
+        assert outcome.status == (0 if flow == "ask" else 1)
+        return str(found["id"])
+
+    return call
+
+
+FAILS = """\
+  - name: fails
+    process:
+      - {type: flow-ref, flow: ask}
+      - {type: set-payload, name: price, settings: {value: body.price}}
+"""
+
+
+def runs_of(octo: Any, *args: str) -> list[str]:
+    outcome = octo("runs", "list", *args)
+    assert (outcome.stderr, outcome.status) == ("", 0)
+    return [run["id"] for run in json.loads(outcome.stdout)["runs"]]
+
+
+def test_the_runs_are_a_table_on_a_terminal(octo: Any, invoke: Any) -> None:
+    done, failed = invoke(), invoke("fails")
+
+    stdout, stderr, status = octo("runs", "list", terminal="out err")
+
+    lines = [re.sub(r" +[\d.]+ m?s  ", "  …  ", re.sub(r"\d s ago", "N s ago", line)) for line in stdout.splitlines()]
+    assert re.fullmatch(r"RUN       FLOW   BEGAN +TIME  OUTCOME    TURNS  TOOLS      TOKENS  ERROR", lines[0])
+    assert lines[1].startswith(f'{failed[:8]}  fails  N s ago  …  failed         2      1  2,500 → 39  block "')
+    assert len(stdout.splitlines()[1]) == 80
+    assert lines[2] == f"{done[:8]}  ask    N s ago  …  completed      2      1  2,500 → 39"
+    assert (stderr, status, len(lines)) == ("", 0, 3)
+
+
+def test_in_a_pipe_the_runs_are_one_document(octo: Any, invoke: Any, tmp_path: Path) -> None:
+    run = invoke()
+
+    document = json.loads(octo("runs", "list").stdout)
+    (found,) = document["runs"]
+    (agent,) = found.pop("agents")
+
+    assert document["more"] is False
+    assert {name: value for name, value in found.items() if name not in ("began", "ended", "seconds", "logBytes")} == {
+        "id": run,
+        "flow": "ask",
+        "config": str(tmp_path / "app.yaml"),
+        "outcome": "completed",
+        "error": None,
+        "turns": 2,
+        "toolCalls": 1,
+        "tokensRead": 2500,
+        "tokensWritten": 39,
+        "costUSD": None,
+        "records": 14,
+    }
+    assert {name: value for name, value in agent.items() if name not in ("hash", "seconds")} == {
+        "address": "ask.agent",
+        "name": None,
+        "source": "inline",
+        "version": None,
+        "connector": "model",
+        "turns": 2,
+        "toolCalls": 1,
+        "tokensRead": 2500,
+        "tokensWritten": 39,
+        "costUSD": None,
+        "reason": None,
+        "error": None,
+    }
+
+
+def test_runs_are_chosen_by_flow_time_and_outcome(octo: Any, invoke: Any) -> None:
+    done, failed = invoke(), invoke("fails")
+
+    assert runs_of(octo) == [failed, done]
+    assert runs_of(octo, "--flow", "ask") == [done]
+    assert runs_of(octo, "--failed") == [failed]
+    assert runs_of(octo, "--since", "1h") == runs_of(octo, "--since", "2020-01-01") == [failed, done]
+    assert runs_of(octo, "--since", "0") == runs_of(octo, "--since", "2999-01-01T00:00:00Z") == []
+    assert runs_of(octo, "--limit", "1") == [failed]
+
+
+def test_a_person_is_told_of_older_runs_and_of_none(octo: Any, invoke: Any) -> None:
+    assert octo("runs", "list", terminal="out").stdout == "no runs yet: those in which an agent works are recorded\n"
+
+    for _ in range(2):
+        invoke()
+
+    assert octo("runs", "list", "--limit", "1", terminal="out").stdout.endswith("\nolder ones: `--limit 5`\n")
+    assert octo("runs", "list", "--flow", "other", terminal="out").stdout == "no such run\n"
+
+
+def test_a_run_is_shown_by_the_beginning_of_its_id(octo: Any, invoke: Any, tmp_path: Path) -> None:
+    run = invoke()
+
+    stdout, stderr, status = octo("runs", "show", run[:6], terminal="out err")
+
+    head, tree = stdout.split("\n\n", 1)
+    assert re.sub(r"\d s ago", "N s ago", head).splitlines()[:3] == [
+        f"run {run}",
+        "flow ask, completed",
+        f"N s ago, {tmp_path / 'app.yaml'}",
+    ]
+    assert re.fullmatch(r"agent ask\.agent, [0-9a-f]{8}, with model", head.splitlines()[3])
+    assert without_times(tree).startswith("ask  …\n├─ agent  …  ai-agent\n│  ├─ turn 1")
+    assert (stderr, status) == ("", 0)
+
+
+@pytest.mark.parametrize("name", ["latest", "-1"])
+def test_the_last_run_has_a_name(octo: Any, invoke: Any, name: str) -> None:
+    invoke()
+    last = invoke()
+
+    document = json.loads(octo("runs", "show", name).stdout)
+
+    assert (document["run"]["id"], document["totals"]["records"], document["spans"][0]["name"]) == (last, 14, "ask")
+
+
+def test_a_run_can_be_written_as_a_page(octo: Any, invoke: Any, tmp_path: Path) -> None:
+    run = invoke()
+
+    assert octo("runs", "show", "latest", "--html", "run.html", terminal="out") == ("wrote run.html\n", "", 0)
+    assert run in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
+def test_a_run_that_there_is_not_ends_with_2(octo: Any, invoke: Any) -> None:
+    invoke()
+
+    assert octo("runs", "show", "lates", terminal="err") == (
+        "",
+        "error: there is no run `lates` in `.octo/octo.db`\nhint: did you mean `latest`?\n",
+        2,
+    )
+
+
+def test_runs_are_pruned_once_it_is_said_twice(octo: Any, invoke: Any) -> None:
+    invoke()
+    last = invoke()
+
+    assert octo("runs", "prune", "--keep", "1", terminal="err") == (
+        "",
+        "error: remove 1 run from `.octo/octo.db`: nobody is there to be asked\nhint: `--yes` does it without asking\n",
+        2,
+    )
+    assert octo("runs", "prune", "--keep", "1", "--yes", terminal="out") == ("removed 1 run\n", "", 0)
+    assert runs_of(octo) == [last]
+    assert octo("runs", "prune", "--older-than", "30d") == ('{"path":".octo/octo.db","removed":0}\n', "", 0)
+    assert octo("runs", "prune", "--older-than", "0", "--yes").stdout == '{"path":".octo/octo.db","removed":1}\n'
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (("prune",), "`octo runs prune` needs `--older-than` or `--keep`\nhint: for example"),
+        (("prune", "--older-than", "soon"), "`--older-than`: expected a span of time, found `soon`\nhint: for example"),
+        (("list", "--since", "soon"), "`--since`: expected a span of time, found `soon`\nhint: for example"),
+        (("list", "--store", ":memory:"), "a store in memory keeps nothing\nhint: name a directory"),
+    ],
+    ids=["nothing chosen", "no age", "no time", "in memory"],
+)
+def test_what_makes_no_sense_ends_with_2(octo: Any, args: tuple[str, ...], error: str) -> None:
+    stdout, stderr, status = octo("runs", *args, terminal="err")
+
+    assert stderr.startswith(f"error: {error}")
+    assert (stdout, status) == ("", 2)
+
+
+@pytest.mark.parametrize("args", [("--store", ":memory:"), ("--flow", "plain")], ids=["in memory", "no agent"])
+def test_what_needs_no_store_makes_none(octo: Any, tmp_path: Path, args: tuple[str, ...]) -> None:
+    (tmp_path / "app.yaml").write_text(CONFIG + "  - {name: plain}\n", encoding="utf-8")
+
+    assert octo("invoke", "--config", "app.yaml", "--flow", "ask", *args).status == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["app.yaml"]
+
+
+def test_each_row_is_a_run(octo: Any, invoke: Any, tmp_path: Path) -> None:
+    invoke()
+    (tmp_path / "rows.jsonl").write_text("1\n2\n3\n", encoding="utf-8")
+
+    lines = octo("invoke", "--config", "app.yaml", "--flow", "ask", "--each", "rows.jsonl").stdout.splitlines()
+
+    assert set(runs_of(octo)[:3]) == {json.loads(line)["event_id"] for line in lines}
+
+
+WAITS = """\
+  - name: waits
+    process:
+      - {type: flow-ref, flow: ask}
+      - {type: python, settings: {file: tools.py, function: wait}}
+"""
+
+
+def test_a_run_is_running_until_its_process_is_killed(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(CONFIG + WAITS, encoding="utf-8")
+    (tmp_path / "tools.py").write_text("import time\ndef wait(body): time.sleep(60)\n", encoding="utf-8")
+    command = [sys.executable, "-m", "octo_cli", "invoke", "--config", "app.yaml", "--flow", "waits", "--data", "1"]
+    with subprocess.Popen(command, cwd=tmp_path) as process:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not (found := json.loads(octo("runs", "list").stdout)["runs"]):
+            time.sleep(0.05)
+        assert [run["outcome"] for run in found] == ["running"]
+        process.kill()
+    (run,) = json.loads(octo("runs", "list", "--failed").stdout)["runs"]
+
+    assert (run["outcome"], run["ended"], run["turns"]) == ("interrupted", None, 2)
+    shown = octo("runs", "show", "latest", terminal="out").stdout
+    assert "flow waits, interrupted\n" in shown
+    assert re.search(r"\n└─ python +unfinished\n", shown)
+
+
+def test_ctrl_c_leaves_an_interrupted_run(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(CONFIG + WAITS, encoding="utf-8")
+    slow = "import asyncio\nasync def wait(body): await asyncio.sleep(60)\n"
+    (tmp_path / "tools.py").write_text(slow, encoding="utf-8")
+    command = [sys.executable, "-m", "octo_cli", "invoke", "--config", "app.yaml", "--flow", "waits", "--data", "1"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not runs_of(octo):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+    (run,) = json.loads(octo("runs", "list").stdout)["runs"]
+
+    assert (process.returncode, run["outcome"], run["ended"] is None) == (130, "interrupted", False)
+
+
+def test_several_processes_keep_their_runs_in_one_store(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    command = [sys.executable, "-m", "octo_cli", "invoke", "--config", "app.yaml", "--flow", "ask", "--data", "1"]
+    processes = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    answers = [json.loads(process.communicate()[0])["event_id"] for process in processes]
+
+    assert [process.returncode for process in processes] == [0] * 6
+    assert sorted(runs_of(octo)) == sorted(answers)
