@@ -11,10 +11,9 @@ import typer
 import octo
 from octo.errors import UsageError
 from octo.values import Json
-from octo_cli import debugging, diagnostics, inputs, logs, options, output, signals
+from octo_cli import debugging, diagnostics, inputs, logs, options, output, recording, signals
 from octo_cli.inputs import Body
 from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, StoreDirectory, Vars, Verbose
-from octo_cli.recording import recording
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -171,8 +170,9 @@ def command(
     with (
         logs.engine_lines(session),
         options.store(session, store, loaded.root) as kept,
-        recording(session, log=log, events=events) as recorders,
+        recording.recording(session, log=log, events=events) as recorders,
     ):
+        recorders += recording.keeping(session, loaded, kept)
 
         def engine(observers: Sequence[Observer]) -> octo.Runtime:
             watching = [*observers, *recorders]
