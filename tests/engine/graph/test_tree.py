@@ -58,3 +58,43 @@ def test_a_line_can_be_cut_to_a_width():
         "└─ l…",
         "…",
     ]
+
+
+def test_routes_and_the_chains_of_a_retry_are_branches(tmp_path):
+    config = """
+      connectors: [{name: model, type: llm-scripted, settings: {turns: [{text: x}]}}]
+      flows:
+        - name: sort
+          process:
+            - type: ai-router
+              connector: model
+              prompt: Choose.
+              routes:
+                - {name: billing, description: It is about money., process: [{type: log, message: body}]}
+                - {name: others, description: All the rest.}
+              default: {process: [{type: log, message: '"nobody"'}]}
+            - type: ai-retry
+              connector: model
+              prompt: Mend.
+              process: [{type: log, message: body.x}]
+              error: [{type: log, message: vars.error}]
+    """
+
+    assert "\n".join(map(text, lines(picture(tmp_path, config)))) == (
+        """\
+sort
+├─ ai-router  [model]  prompt: Choose.
+│  ├─ billing  It is about money.
+│  │  └─ log  message: body
+│  ├─ others  All the rest.  (nothing)
+│  └─ default
+│     └─ log  message: "nobody"
+└─ ai-retry  [model]  prompt: Mend.
+   ├─ process
+   │  └─ log  message: body.x
+   └─ error
+      └─ log  message: vars.error
+
+connectors
+└─ model  llm-scripted  used by sort.ai-router, sort.ai-retry"""
+    )
