@@ -23,7 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from octo.llm.chat import Spent
 
 
 class Location(NamedTuple):
@@ -120,7 +123,8 @@ class ProviderError(OctoError):
     """An LLM API refused, failed, or answered something that is no answer.
 
     `status` is the HTTP status, or the one that an error inside a stream stands for; None when nobody tells one.
-    `retry_after` is in seconds. `body` is the answer as it came, to be looked into and never shown.
+    `retry_after` is in seconds. `body` is the answer as it came, to be looked into and never shown. `spent` is what the
+    attempts used up that came to nothing, as far as it was told.
     """
 
     def __init__(
@@ -136,6 +140,7 @@ class ProviderError(OctoError):
         body: str = "",
     ) -> None:
         super().__init__(message, hint=hint)
+        self.spent: tuple[Spent, ...] = ()
         self.body = body
         self.provider = provider
         self.status = status

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from octo import budget
 from octo.agent.reply import is_malformed, readable
 from octo.agent.telling import Telling
-from octo.config.pricing import cost
+from octo.config.pricing import bill, bill_of_failure
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, ToolCall, ToolChoice, ToolDefinition, ToolResult
 from octo.llm.model import ChatModel
@@ -19,6 +19,8 @@ from octo.values import Json, dumps, parse
 
 if TYPE_CHECKING:
     from octo.block import Block
+    from octo.budget import Budget
+    from octo.llm.chat import Usage
     from octo.run import Run
 
 CUT_OFF: Final = "not read: the output cap (`maxTokens`) cut this call off; make it shorter"
@@ -84,28 +86,31 @@ class Conversation:
         with budget.opened(None) as budgets:
             if any(one.is_spent for one in budgets):
                 raise BudgetSpent(f"{self._type}: {budget.EXCEEDED}")
-            response = await self._told()
-            if response.usage is not None:
-                for one in budgets:
-                    one.charge(response.usage)
-            return response
+            return await self._told(budgets)
 
-    async def _told(self) -> ChatResponse:
-        """Make one model call and tell of it."""
+    async def _told(self, budgets: Iterable[Budget]) -> ChatResponse:
+        """Make one model call, charge it and tell of it."""
         self.calls += 1
         started = time.perf_counter()
+        pricing = self._run.runtime.config.ai_pricing
         self._telling.turn_started(self.calls)
         try:
             response = await self._model.complete(self._request, session=self._run.session)
         except ProviderError as error:
-            self._telling.turn_ended(self.calls, time.perf_counter() - started, self._request, error=error)
+            paid = _charged(bill_of_failure(pricing, error), budgets)
+            self._telling.turn_ended(self.calls, time.perf_counter() - started, self._request, error=error, paid=paid)
             raise OctoError(f"{self._type}: {error.message}", hint=error.hint, location=error.location) from error
-        usage = response.usage
-        if usage is not None:
-            usage = replace(usage, cost_usd=cost(self._run.runtime.config.ai_pricing, response))
-        response = replace(response, message=readable(response.message, self.calls), usage=usage)
-        self._telling.turn_ended(self.calls, time.perf_counter() - started, self._request, response)
+        response = replace(response, message=readable(response.message, self.calls))
+        paid = _charged(bill(pricing, response), budgets)
+        self._telling.turn_ended(self.calls, time.perf_counter() - started, self._request, response, paid=paid)
         return response
+
+
+def _charged(paid: Usage | None, budgets: Iterable[Budget]) -> Usage | None:
+    if paid is not None:
+        for one in budgets:
+            one.charge(paid)
+    return paid
 
 
 def arguments(call: ToolCall) -> dict[str, Json]:

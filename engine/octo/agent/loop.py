@@ -20,7 +20,7 @@ from octo.agent.roster import Roster
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.agent.watch import Stopped, Watch
 from octo.budget import Budget, Limits
-from octo.config.pricing import cost
+from octo.config.pricing import bill, bill_of_failure
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import (
     ChatMessage,
@@ -285,17 +285,20 @@ class AgentLoop:
             self.watch.turn_abandoned(time.perf_counter() - started, request)
             raise
         except ProviderError as error:
-            await self.watch.turn_failed(time.perf_counter() - started, request, error, purpose)
+            paid = self._charge(bill_of_failure(self.run.runtime.config.ai_pricing, error))
+            await self.watch.turn_failed(time.perf_counter() - started, request, error, purpose, paid)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=readable(response.message, self.iteration))
-        if response.usage is not None:
-            usage = replace(response.usage, cost_usd=cost(self.run.runtime.config.ai_pricing, response))
-            response = replace(response, usage=usage)
-            self.usage = usage if self.usage is None else self.usage + usage
-            for one in self._budgets:
-                one.charge(usage)
-        await self.watch.turn_ended(time.perf_counter() - started, request, response, purpose)
+        paid = self._charge(bill(self.run.runtime.config.ai_pricing, response))
+        await self.watch.turn_ended(time.perf_counter() - started, request, response, purpose, paid)
         return response
+
+    def _charge(self, paid: Usage | None) -> Usage | None:
+        if paid is not None:
+            self.usage = paid if self.usage is None else self.usage + paid
+            for one in self._budgets:
+                one.charge(paid)
+        return paid
 
     async def _summarize(self, turns: Sequence[ChatMessage]) -> str:
         """A summary of turns by the same model; blank when there is none, or nothing left to pay it with."""

@@ -62,7 +62,9 @@ class Telling:
         error: OctoError | None = None,
         purpose: str = "",
         stop_reason: str = "",
+        paid: Usage | None = None,
     ) -> None:
+        """`paid` is what the call used up, with the attempts that came to nothing."""
         text = response.text if response else ""
         if self._run.listens(TurnEnded):
             self._run.emit(
@@ -75,7 +77,7 @@ class Telling:
                     stop_reason=response.stop_reason if response else stop_reason,
                     text=text,
                     tool_calls=len(response.calls) if response else 0,
-                    usage=response.usage if response else None,
+                    usage=paid,
                     error=error,
                     request=request,
                     response=response,

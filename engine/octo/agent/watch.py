@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from octo.agent.loop import Task
     from octo.agent.tools import Outcome
     from octo.errors import OctoError
-    from octo.llm.chat import ChatRequest, ChatResponse, Delta, OnDelta, ToolCall
+    from octo.llm.chat import ChatRequest, ChatResponse, Delta, OnDelta, ToolCall, Usage
     from octo.message import Message
     from octo.run import Run
     from octo.values import Json
@@ -65,15 +65,19 @@ class Watch:
             await self.tell("turn_start", {})
             self._heed()
 
-    async def turn_ended(self, seconds: float, request: ChatRequest, response: ChatResponse, purpose: str = "") -> None:
+    async def turn_ended(
+        self, seconds: float, request: ChatRequest, response: ChatResponse, purpose: str, paid: Usage | None
+    ) -> None:
         for rest in self._fragments.rest():
             await self._tell_piece(rest)
-        self.telling.turn_ended(self.iteration, seconds, request, response, purpose=purpose)
+        self.telling.turn_ended(self.iteration, seconds, request, response, purpose=purpose, paid=paid)
         if not purpose and self._wants("turn_end"):
             await self.tell("turn_end", events.turn_end(response, self._context_max))
 
-    async def turn_failed(self, seconds: float, request: ChatRequest, error: OctoError, purpose: str = "") -> None:
-        self.telling.turn_ended(self.iteration, seconds, request, error=error, purpose=purpose)
+    async def turn_failed(
+        self, seconds: float, request: ChatRequest, error: OctoError, purpose: str, paid: Usage | None
+    ) -> None:
+        self.telling.turn_ended(self.iteration, seconds, request, error=error, purpose=purpose, paid=paid)
         if not purpose:
             await self.tell("error", {"error": error.message})
 

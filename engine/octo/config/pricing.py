@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
@@ -11,7 +14,8 @@ from pydantic import AfterValidator
 from octo.fields import Model, Number, refusal
 
 if TYPE_CHECKING:
-    from octo.llm.chat import ChatResponse, Usage
+    from octo.errors import ProviderError
+    from octo.llm.chat import ChatResponse, Spent, Usage
 
 _HIGHEST = 1000
 _MILLION = 1_000_000
@@ -54,12 +58,34 @@ class Rates(Model):
         return sum(parts) / _MILLION
 
 
+def bill(table: Mapping[str, Rates], response: ChatResponse) -> Usage | None:
+    """All that an answer used up and cost, with the attempts before it that came to nothing; None when unknown."""
+    usages = [_priced(response.usage, table, response.connector, response.asked, response.model)]
+    return _total([*usages, *_lost(table, response.lost)])
+
+
+def bill_of_failure(table: Mapping[str, Rates], error: ProviderError) -> Usage | None:
+    """All that a call used up and cost that came to nothing; None when unknown."""
+    return _total(_lost(table, error.spent))
+
+
+def _lost(table: Mapping[str, Rates], spent: Iterable[Spent]) -> Iterator[Usage | None]:
+    return (_priced(one.usage, table, one.connector, one.model) for one in spent)
+
+
+def _total(usages: Iterable[Usage | None]) -> Usage | None:
+    known = [usage for usage in usages if usage is not None]
+    return reduce(add, known) if known else None
+
+
+def _priced(usage: Usage | None, table: Mapping[str, Rates], connector: str, *models: str) -> Usage | None:
+    return None if usage is None else replace(usage, cost_usd=cost_of(usage, table, connector, *models))
+
+
 def cost(table: Mapping[str, Rates], response: ChatResponse) -> float | None:
     """What an answer cost in USD: by the rates of its connector and model, else as its provider says."""
-    usage = response.usage
-    if usage is None:
-        return None
-    return cost_of(usage, table, response.connector, response.asked, response.model)
+    paid = bill(table, response)
+    return None if paid is None else paid.cost_usd
 
 
 def cost_of(usage: Usage, table: Mapping[str, Rates], connector: str, *models: str) -> float | None:

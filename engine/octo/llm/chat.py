@@ -235,6 +235,15 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used up at a connector by attempts that came to nothing, as far as their provider told."""
+
+    connector: str
+    model: str
+    usage: Usage
+
+
 StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "pause", "malformed"]
 
 
@@ -248,6 +257,9 @@ class ChatResponse:
     model: str = ""
     """The model that served, as the provider names it."""
     usage: Usage | None = None
+    """Of the answer alone."""
+    lost: tuple[Spent, ...] = ()
+    """What attempts before it used up, which broke off or were made elsewhere; it has to be paid as well."""
     asked: str = ""
     """The model that was asked for."""
     connector: str = ""

@@ -19,7 +19,7 @@ from octo.errors import (
     Truncated,
     Unreachable,
 )
-from octo.llm.chat import ChatRequest, ChatResponse, OnDelta, Retry
+from octo.llm.chat import ChatRequest, ChatResponse, OnDelta, Retry, Spent
 from octo.llm.embedding import Embedded, EmbedRequest
 from octo.llm.model import ChatModel
 
@@ -82,7 +82,7 @@ class Failover:
                         await on_delta(Retry(len(failed), error.message))
                 continue
             passed = tuple(other for other in self._names[: self._names.index(name)] if not request.only)
-            return replace(answer, passed_over=passed) if passed else answer
+            return replace(answer, passed_over=passed, lost=(*_spent(failed), *answer.lost)) if passed else answer
         raise self._final(failed, request.only)
 
     @property
@@ -117,7 +117,12 @@ class Failover:
             first.message += "; no other connector is asked once a tool with effects has run"
             first.hint = first.hint or "a tool that may be called again without harm says `idempotent: true`"
         first.args = (first.message,)
+        first.spent = _spent(failed)
         return first
+
+
+def _spent(failed: Sequence[tuple[str, ProviderError]]) -> tuple[Spent, ...]:
+    return tuple(spent for _, error in failed for spent in error.spent)
 
 
 def is_curable(error: ProviderError) -> bool:

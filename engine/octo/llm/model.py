@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from octo.errors import BadRequest, ProviderError
 from octo.llm import embedding, facts, fallbacks, faults, media, refusals
-from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+from octo.llm.chat import ChatRequest, ChatResponse, OnDelta, Spent, Usage
 from octo.llm.fallbacks import Learnt
 from octo.llm.hints import hint
 from octo.llm.providers import Provider, provider_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from octo.llm.credentials import Credentials, Tokens
     from octo.llm.embedding import Embedded, EmbedRequest
     from octo.llm.transport import Transport
-    from octo.llm.wire import Endpoint, HttpCall
+    from octo.llm.wire import ChatDecoder, Endpoint, HttpCall, Wire
 
 _log: Final = logging.getLogger("octo.llm")
 
@@ -119,6 +119,7 @@ class HttpModel:
     ) -> ChatResponse:
         model = request.model or self._endpoint.model
         provider = self._provider(model)
+        tries: list[ChatDecoder] = []
         try:
             messages = media.with_true_types(request.messages, provider.media_types)
             request = replace(request, messages=messages, model=model)
@@ -129,9 +130,10 @@ class HttpModel:
             if request.output_type == "image" and not provider.draws:
                 raise BadRequest(f"models of `{provider.connector}` make no images")
             endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)
-            answer = await self._answered(request, provider, endpoint, session, on_delta)
-            return replace(answer, asked=model, connector=self._instance)
+            answer = await self._answered(request, provider, endpoint, session, on_delta, tries)
+            return replace(answer, asked=model, connector=self._instance, lost=self._spent(model, tries[:-1]))
         except ProviderError as error:
+            error.spent = self._spent(model, tries)
             error.provider = provider.id
             error.hint = error.hint or hint(error, self._endpoint.credentials, model)
             faults.sign(error, provider.connector, self._instance, way="complete" if on_delta is None else "stream")
@@ -176,10 +178,12 @@ class HttpModel:
         endpoint: Endpoint,
         session: MutableMapping[object, Any],
         on_delta: OnDelta | None,
+        tries: list[ChatDecoder],
     ) -> ChatResponse:
         """Call, and call again without what the endpoint refuses, as long as that makes another request of it.
 
-        What was refused is remembered for the session, and so is the route that answered.
+        What was refused is remembered for the session, and so is the route that answered. `tries` receives the decoder
+        of each attempt.
         """
         learnt: Learnt = session.setdefault((self, endpoint.model), Learnt())
         learnt.on_chat |= self._clock() < self._chat_until.get(endpoint.model, 0)
@@ -194,7 +198,7 @@ class HttpModel:
                     raise refusal
                 self._warn(f"a model call is made again in another shape: {refusal.message}")
             try:
-                answer = await self._transport.send(call, partial(wire.decoder, request), on_delta)
+                answer = await self._transport.send(call, partial(_next, wire, request, tries), on_delta)
             except ProviderError as error:
                 refused = fallbacks.refused(error, call) | refusals.refused(error, call)
                 learnt.refused |= refused
@@ -211,6 +215,17 @@ class HttpModel:
             learnt.answered = True
             return answer
 
+    def _spent(self, model: str, tries: Sequence[ChatDecoder]) -> tuple[Spent, ...]:
+        """What some attempts used up together."""
+        usages = [one.usage for one in tries if one.usage is not None]
+        return (Spent(self._instance, model, sum(usages, Usage())),) if usages else ()
+
     def _warn(self, text: str) -> None:
         which = f'connector "{self._instance}": ' if self._instance else ""
         _log.warning("%s%s", which, text)
+
+
+def _next(wire: Wire, request: ChatRequest, tries: list[ChatDecoder]) -> ChatDecoder:
+    """A decoder for one more attempt."""
+    tries.append(wire.decoder(request))
+    return tries[-1]

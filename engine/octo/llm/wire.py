@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 
 from typing_extensions import TypeVar
 
-from octo.llm.chat import ChatRequest, ChatResponse, Delta
+from octo.llm.chat import ChatRequest, ChatResponse, Delta, Usage
 from octo.llm.credentials import Credentials
 from octo.llm.framing import EventFraming, Framing
 from octo.values import Json, clean
@@ -110,13 +110,21 @@ class Decoder(Protocol[Answer]):
         """The answer, once no more events come. Raises Truncated when its end mark is missing."""
 
 
+class ChatDecoder(Decoder[ChatResponse], Protocol):
+    """A decoder of what a model says."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens that the provider has told so far, also of an answer that breaks off."""
+
+
 class Wire(Protocol):
     """A module with these functions is a wire."""
 
     def encode(self, request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCall:
         """The HTTP call that asks for an answer."""
 
-    def decoder(self, request: ChatRequest) -> Decoder:
+    def decoder(self, request: ChatRequest) -> ChatDecoder:
         """A decoder for one answer to a request."""
 
 

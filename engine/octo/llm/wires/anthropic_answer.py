@@ -104,6 +104,10 @@ class Decoder:
     def ended(self) -> bool:
         return self.complete
 
+    @property
+    def usage(self) -> Usage | None:
+        return _usage(self._usage)
+
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case {"type": "message_start", "message": {} as message}:
@@ -147,7 +151,7 @@ class Decoder:
             message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
             stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
             model=self._model,
-            usage=_usage(self._usage),
+            usage=self.usage,
             stop_detail=self._stop_detail(),
         )
 

@@ -109,6 +109,10 @@ class Decoder:
     def ended(self) -> bool:
         return self._stop_reason is not None
 
+    @property
+    def usage(self) -> Usage | None:
+        return _usage(self._usage)
+
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case {"event": str() as kind, "payload": payload}:
@@ -128,7 +132,7 @@ class Decoder:
             message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
             stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
             model=self._model,
-            usage=_usage(self._usage),
+            usage=self.usage,
             stop_detail="" if self._stop_reason in _USUAL else clean_text(self._stop_reason),
         )
 

@@ -101,12 +101,17 @@ class Decoder:
         self._model = ""
         self._usage: Json = None
 
+    @property
+    def usage(self) -> Usage | None:
+        return _usage(self._usage, costs=self._wire.usage_accounting)
+
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case str() if event == DONE:
                 self.complete = True
                 return self._end()
             case {"error": error} if error:
+                self._usage = event.get("usage") or self._usage
                 raise faults.from_event(error)
             case {"object": "error"}:
                 raise faults.from_event(event)
@@ -132,7 +137,7 @@ class Decoder:
             message=ChatMessage("assistant", tuple(parts)),
             stop_reason=_stop_reason(self._finish_reason, bool(refusal), bool(calls)),
             model=self._model,
-            usage=_usage(self._usage, costs=self._wire.usage_accounting),
+            usage=self.usage,
         )
 
     def _reasoning(self) -> Iterator[Reasoning]:

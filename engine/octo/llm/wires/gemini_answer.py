@@ -89,11 +89,16 @@ class Decoder:
         self._model = ""
         self._usage: Json = None
 
+    @property
+    def usage(self) -> Usage | None:
+        return _usage(self._usage)
+
     def feed(self, event: Json) -> list[Delta]:
         if event == DONE:
             return []
         if not isinstance(event, dict) or not event.keys() & _KEYS:
             raise Unreadable(f"expected an answer with `candidates`, found {shown(event)}")
+        self._usage = event.get("usageMetadata") or self._usage
         if error := event.get("error"):
             raise faults.from_event(error)
         candidate = _first(event.get("candidates"))
@@ -103,7 +108,6 @@ class Decoder:
         self._began = True
         self._has_candidate = self._has_candidate or candidate is not None
         self._model = self._model or text_of(event.get("modelVersion"))
-        self._usage = event.get("usageMetadata") or self._usage
         feedback = event.get("promptFeedback")
         self._blocked = self._blocked or _named(feedback, "blockReason") != ""
         self._reason = _named(candidate, "finishReason") or self._reason
@@ -126,7 +130,7 @@ class Decoder:
             message,
             self._stop_reason(message),
             self._model,
-            _usage(self._usage),
+            self.usage,
             stop_detail=clean_text(", ".join(": ".join(filter(None, one)) for one in self._told.items())),
         )
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from octo.errors import BadRequest, Truncated
 from octo.llm import conversation, media
-from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, Delta, File
+from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, Delta, File, Usage
 from octo.llm.wire import BROKE_OFF, Endpoint, HttpCall, Unreadable, shown, to_bytes
 from octo.llm.wires.gemini import address
 from octo.values import Json
@@ -44,6 +44,10 @@ class Decoder:
     @property
     def ended(self) -> bool:
         return self.complete
+
+    @property
+    def usage(self) -> Usage | None:
+        return None
 
     def feed(self, event: Json) -> Sequence[Delta]:
         # An answer whose images were all filtered is an empty mapping.

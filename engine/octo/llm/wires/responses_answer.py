@@ -82,6 +82,10 @@ class Decoder:
     def ended(self) -> bool:
         return self.complete
 
+    @property
+    def usage(self) -> Usage | None:
+        return _usage(self._usage)
+
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case str() if event == DONE:
@@ -107,7 +111,7 @@ class Decoder:
             message=ChatMessage("assistant", tuple(parts)),
             stop_reason=self._stop_reason(refused=bool(refusal), calls=any(isinstance(p, ToolCall) for p in parts)),
             model=self._model,
-            usage=_usage(self._usage),
+            usage=self.usage,
         )
 
     def _parts(self, item: _Item) -> Iterator[Part]:
@@ -169,7 +173,7 @@ class Decoder:
             case "completed" | "incomplete":
                 return self._end(_mapping("response", event))
             case "failed":
-                raise faults.from_event(_mapping("response", event).get("error"))
+                return self._end(_mapping("response", event) | {"status": "failed"})
             case "done":
                 self.complete = True
                 return self._end(event["response"]) if isinstance(event.get("response"), dict) else self._close_all()
@@ -230,6 +234,7 @@ class Decoder:
     def _end(self, response: dict[str, Json]) -> list[Delta]:
         """The response as a whole, which ends a stream, or is the answer where none was asked for."""
         status = response.get("status")
+        self._usage = response.get("usage") or self._usage
         if response.get("error") or status in ("failed", "cancelled"):
             raise faults.from_event(response.get("error") or f"the response is {status}")
         if status in ("queued", "in_progress"):
@@ -241,7 +246,6 @@ class Decoder:
         details = response.get("incomplete_details")
         self._cut_by = text_of(details.get("reason")) if isinstance(details, dict) else ""
         self._model = text_of(response.get("model"))
-        self._usage = response.get("usage")
         self.complete = True
         return [*deltas, *self._close_all()]
 

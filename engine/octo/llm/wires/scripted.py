@@ -21,6 +21,7 @@ from octo.llm.chat import (
     Part,
     Reasoning,
     Search,
+    Spent,
     StopReason,
     Text,
     TextDelta,
@@ -169,7 +170,10 @@ class ScriptedModel:
                 for delta in self._deltas(response, reply):
                     await on_delta(delta)
             if reply.error is not None:
-                raise _error(reply.error, streamed=on_delta is not None)
+                error = _error(reply.error, streamed=on_delta is not None)
+                if reply.usage is not None and response.usage is not None:
+                    error.spent = (Spent(self._instance, response.asked, response.usage),)
+                raise error
         except ProviderError as error:
             error.provider = NAME
             faults.sign(error, "llm-scripted", self._instance, way="complete" if on_delta is None else "stream")

@@ -705,7 +705,7 @@ def test_a_response_that_is_not_finished_is_no_answer(status: str):
         (
             {"type": "response.failed", "response": {"error": None}},
             ProviderError,
-            "an error in the answer: the provider reported an error",
+            "an error in the answer: the response is failed",
             True,
         ),
         (
