@@ -22,7 +22,7 @@ class Called:
     failed: bool
     """The model got an error."""
     ran: bool
-    """The blocks of the tool were reached; else the call was refused."""
+    """What stands behind the tool was reached; else the call was refused."""
 
     @property
     def is_unknown(self) -> bool:
@@ -33,13 +33,14 @@ class Called:
 def tool_calls(records: Sequence[Record]) -> list[Called]:
     """The calls of tools, in the order in which models asked for them."""
     results = {record.span_id: record for record in records if record.kind == "agent.tool_result"}
-    inner = {record.parent_id for record in records if record.kind == "block.pre-invoke"}
+    inner = {record.parent_id for record in records if record.kind in ("block.pre-invoke", "flow.started")}
     found = []
     for record in records:
         if record.kind == "agent.tool_call":
             result = results.get(record.span_id)
             attrs = result.attrs if result else {}
-            failed, ran = bool(attrs.get("isError", False)), record.span_id in inner
+            failed = bool(attrs.get("isError", False))
+            ran = record.span_id in inner or (result is not None and not failed)
             tool, given = record.attrs["tool"], record.attrs.get("input")
             found.append(Called(tool, given, record.path, attrs.get("output"), failed, ran))
     return found
