@@ -119,7 +119,8 @@ class FlowLog:
 class Progress:
     """Observer of one run; `close` ends the display and prints the sum.
 
-    With a headline, which says how far a longer work is, the display begins with `open` and ends with it.
+    With a headline, which says how far a longer work is, the display begins with `open` and ends with it. When it is
+    not `live`, something else shows what goes on, and there is only the sum.
     """
 
     kinds: Sequence[type[Event]] = (
@@ -133,9 +134,10 @@ class Progress:
         TextsEmbedded,
     )
 
-    def __init__(self, session: Session, headline: Callable[[], str] | None = None) -> None:
+    def __init__(self, session: Session, headline: Callable[[], str] | None = None, *, live: bool = True) -> None:
         self._session = session
         self._headline = headline
+        self._is_live = live
         self._totals = Totals()
         self._working: dict[tuple[str, str], Working] = {}
         self._live: Live | None = None
@@ -147,23 +149,24 @@ class Progress:
         if self._session.verbose:
             self._tell(event)
         elif isinstance(event, ToolReturned) and event.is_error and self._session.for_people(self._err):
-            text = f"tool `{_short(event.tool)}` failed: {_short(event.text, 500)}"
+            text = f"tool `{short(event.tool)}` failed: {short(event.text, 500)}"
             self._session.tell(printable(self._session.mask(text)))
         if isinstance(event, AgentStarted | TurnStarted):
             self.open()
 
     def open(self) -> None:
         """Begin with the display, where there is a person who looks at it."""
-        if self._live is None and self._session.for_people(self._err):
+        if self._is_live and self._live is None and self._session.for_people(self._err):
             self._live = self._start()
 
     def close(self) -> None:
         """Take the display off the terminal and say in one line what was done."""
-        if self._live is None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+            self._session.out, self._session.err = self._out, self._err
+        elif self._is_live or not self._session.for_people(self._err):
             return
-        self._live.stop()
-        self._live = None
-        self._session.out, self._session.err = self._out, self._err
         if self._headline:
             self._session.tell(self._headline())
         if self._totals.started:
@@ -193,7 +196,7 @@ class Progress:
             case ToolCalled():
                 totals.tool_calls += 1
                 if agent:
-                    agent.tools[event.call_id] = f"{event.tool}({_short(event.arguments)})"
+                    agent.tools[event.call_id] = f"{event.tool}({short(event.arguments)})"
             case ToolReturned():
                 totals.failed_calls += event.is_error
                 if agent:
@@ -226,16 +229,14 @@ class Progress:
                     error=event.error.message if event.error else None,
                 )
             case ToolCalled():
-                self._log(
-                    "tool called", event, turn=event.iteration, tool=event.tool, arguments=_short(event.arguments)
-                )
+                self._log("tool called", event, turn=event.iteration, tool=event.tool, arguments=short(event.arguments))
             case ToolReturned():
                 self._log(
                     "tool failed" if event.is_error else "tool returned",
                     event,
                     turn=event.iteration,
                     tool=event.tool,
-                    result=_short(event.text),
+                    result=short(event.text),
                     seconds=round(event.seconds, 3),
                 )
             case TextsEmbedded():
@@ -330,6 +331,7 @@ def span(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def _short(text: str, limit: int = 80) -> str:
+def short(text: str, limit: int = 80) -> str:
+    """The text on one line, with an ellipsis when it is long."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -51,3 +51,30 @@ def test_a_secret_is_hidden_inside_of_something_longer_in_base64(user: str):
 
 def test_a_secret_that_is_too_short_has_no_forms():
     assert forms(["short", ""]) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ("so", 2),
+        ("so abc", 3),
+        ("cde", 3),
+        ("so abcdefg", 3),
+        ("abcdef!", 7),
+        ("fghij", 5),
+        ("xabcdefgh abcde", 10),
+    ],
+    ids=[
+        "nothing",
+        "no part",
+        "a beginning",
+        "an end",
+        "one in which another begins",
+        "one that is over",
+        "one",
+        "one, and the beginning of one",
+    ],
+)
+def test_a_text_that_goes_on_can_be_shown_up_to_where_a_secret_may_begin(text: str, expected: int):
+    assert masking.whole(text, ["abcdef", "fghij"]) == expected

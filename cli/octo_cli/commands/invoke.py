@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +45,12 @@ def command(
         typer.Option("--content-type", metavar="MIME", help="Take the body as raw content of this type; default JSON"),
     ] = None,
     vars_: Vars = None,
+    memory_id: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-id", metavar="ID", help="Which memory agents with `memory` go on with, any text; default none"
+        ),
+    ] = None,
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="DURATION", help="Limit for the call, for example `30s`; default none"),
@@ -112,6 +119,12 @@ def command(
         str | None,
         typer.Option("--events", metavar="PATH|-", help="Write the same records as they happen; default none"),
     ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream/--no-stream", show_default=False, help="Print what agents say while they say it; default off"
+        ),
+    ] = False,
     store: StoreDirectory = None,
     json: AsJson = False,
     verbose: Verbose = False,
@@ -143,9 +156,10 @@ def command(
             "--envelope": envelope,
             "--envelope-out": envelope_out,
             "--events -": events == "-",
+            "--stream": stream,
         }
         _refuse(alone, "is about one call, `--each` makes many")
-        rows = _rows(each, flow, set_ or (), attach or (), content_type, variables, limit, parallel, errors)
+        rows = _rows(each, flow, set_ or (), attach or (), content_type, variables, memory_id, limit, parallel, errors)
     target = inputs.path(envelope_out) if envelope_out else None
     targets = {"--envelope-out": target, "--errors": inputs.path(errors) if errors else None}
     records = {
@@ -174,15 +188,23 @@ def command(
     ):
         recorders += recording.keeping(session, loaded, kept)
 
-        def engine(observers: Sequence[Observer]) -> octo.Runtime:
+        def engine(observers: Sequence[Observer], *, streaming: bool = False) -> octo.Runtime:
             watching = [*observers, *recorders]
             printed = output.lines(session)
-            return octo.Runtime(loaded, store=kept, stage=stage, observers=watching, outputs=printed, limits=limits)
+            return octo.Runtime(
+                loaded,
+                store=kept,
+                stage=stage,
+                observers=watching,
+                outputs=printed,
+                limits=limits,
+                streaming=streaming,
+            )
 
         if rows is not None:
             rows.run(session, engine)
             return 0
-        outcome = signals.run(session, _call(session, engine, flow, body, variables, limit))
+        outcome = signals.run(session, _call(session, engine, flow, body, variables, memory_id or "", limit, stream))
     if envelope or target or asked.doubles.watching:
         _put_envelope(session, outcome, stage, target, json=json)
     elif outcome.error is not None:
@@ -200,19 +222,34 @@ async def _call(
     flow: str,
     body: Body,
     variables: dict[str, Json],
+    memory_id: str,
     limit: float | None,
+    stream: bool,
 ) -> Outcome:
     from octo import invocation  # here, because the help reads this file and needs no event loop
     from octo_cli.progress import FlowLog, Progress
 
-    progress = Progress(session)
-    runtime = engine(observers=[FlowLog(session), progress])
-    try:
+    progress = Progress(session, live=not stream)
+    watching = ExitStack()
+    watching.callback(progress.close)
+    observers: list[Observer] = [FlowLog(session), progress]
+    if stream:
+        from octo_cli.streaming import Stream
+
+        answers = Stream(session)
+        watching.callback(answers.close)
+        observers.append(answers)
+    runtime = engine(observers=observers, streaming=stream)
+    with watching:
         return await invocation.invoke(
-            runtime, flow, body.value, vars=variables, content_type=body.content_type, limit=limit
+            runtime,
+            flow,
+            body.value,
+            vars=variables,
+            content_type=body.content_type,
+            memory_id=memory_id,
+            limit=limit,
         )
-    finally:
-        progress.close()
 
 
 def _put_envelope(session: Session, outcome: Outcome, stage: Stage | None, target: Path | None, *, json: bool) -> None:
@@ -239,6 +276,7 @@ def _rows(
     files: Sequence[str],
     content_type: str | None,
     variables: dict[str, Json],
+    memory_id: str | None,
     limit: float | None,
     parallel: int | None,
     errors: str | None,
@@ -252,6 +290,7 @@ def _rows(
         attachments=inputs.attachments(files),
         content_type=content_type,
         vars=variables,
+        memory_id=memory_id or "",
         limit=limit,
         parallel=parallel or AT_ONCE,
         errors=inputs.path(errors) if errors else None,

@@ -12,9 +12,10 @@ import fake_model
 from fake_model import TOOL, call, reply
 from http_api import Api, as_json
 from octo.errors import OctoError, ProviderError
-from octo.llm.chat import Usage
+from octo.llm.chat import Retry, TextDelta, Usage
 from octo.message import Dropped
-from octo.runlog.record import Record
+from octo.observe import ModelDelta, TurnStarted
+from octo.runlog.record import PIECES, Record
 from octo.runlog.recorder import Recorder, Writer
 from octo.runlog.tree import totals, tree
 from octo.runlog.words import detail
@@ -602,3 +603,79 @@ async def test_an_embedding_that_fails_is_where_the_failure_began():
     assert outline(records)[-2:] == ["  block vec: failed", "    note llm.embed: failed"]
     origins = [node for root in tree(records) for _, node in root.walk() if node.is_origin_of_failure]
     assert [node.name for node in origins] == ["llm.embed"]
+
+
+# ---------------------------------------------------------------- answers as they come
+
+STREAMED = """
+connectors:
+  - name: model
+    type: llm-scripted
+    settings: {turns: [{thinking: hm, text: I look., calls: [{name: t, args: {n: 1}}]}, {text: done}]}
+flows:
+  - name: main
+    process:
+      - type: ai-agent
+        name: ag
+        connector: model
+        prompt: Do it.
+        tools: [{name: t, description: A tool., process: []}]
+        stream: true
+        emit: [turn_start, text, tool_result]
+        events: {process: [{type: log, name: hear, settings: {message: body.type, level: debug}}]}
+"""
+
+
+async def test_pieces_of_an_answer_are_records_where_they_are_wanted():
+    records = await records_of(STREAMED, pieces=True)
+
+    assert [(record.kind, record.attrs) for record in records if record.kind in PIECES] == [
+        ("agent.thinking", {"iteration": 1, "text": "hm", "index": 0}),
+        ("agent.text", {"iteration": 1, "text": "I look.", "index": 0}),
+        ("agent.tool_input", {"iteration": 1, "text": '{"n":1}', "index": 0, "tool": "t", "toolCallId": "call_1"}),
+        ("agent.text", {"iteration": 2, "text": "done", "index": 0}),
+    ]
+
+
+async def test_without_pieces_the_records_are_the_same_but_for_them():
+    with_pieces = await records_of(STREAMED, pieces=True)
+    without = await records_of(STREAMED)
+
+    assert [record.kind for record in with_pieces if record.kind not in PIECES] == [record.kind for record in without]
+    assert outline(with_pieces) == outline(without)
+
+
+async def test_the_blocks_of_an_events_chain_are_told_where_they_run():
+    records = await records_of(STREAMED)
+
+    nodes = [(depth, node) for root in tree(records) for depth, node in root.walk()]
+    assert [f"{'  ' * depth}{node.name} {detail(node)}".rstrip() for depth, node in nodes] == [
+        "main",
+        "  ag ai-agent",
+        "    turn 1 scripted · tool_use",
+        "      hear log · in events",
+        "      hear log · in events",
+        '    t {"n": 1}',
+        "    hear log · in events",
+        "    turn 2 scripted · end_turn",
+        "      hear log · in events",
+        "      hear log · in events",
+    ]
+
+
+def test_an_answer_that_broke_off_is_always_told():
+    records: list[Record] = []
+    watching = recorder(records)
+    watching.notify(TurnStarted("main.ag", "e", 1))
+    watching.notify(ModelDelta("main.ag", "e", 1, TextDelta("so")))
+    watching.notify(ModelDelta("main.ag", "e", 1, Retry(1, "the line broke")))
+
+    assert [plain(record) for record in records[1:]] == [
+        {
+            "seq": 2,
+            "kind": "agent.retry",
+            "parentId": 1,
+            "path": "main.ag",
+            "attrs": {"iteration": 1, "attempt": 1, "reason": "the line broke"},
+        }
+    ]
