@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
+import socket
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -180,7 +180,9 @@ class Keeper:
             return None
         now = self._clock()
         flow = self._mask(event.address)
-        run = Live(RunRow(event.event_id, flow, self._config, now, platform.node(), os.getpid(), now), event, outer)
+        run = Live(
+            RunRow(event.event_id, flow, self._config, now, socket.gethostname(), os.getpid(), now), event, outer
+        )
         self._here.set(run)
         return run
 

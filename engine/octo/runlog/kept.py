@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ def _kept(db: Connection, row: RunRow, now: int) -> Kept:
 def _state(row: RunRow, now: int) -> State:
     if row.ended is not None:
         return row.outcome  # type: ignore[return-value]  # written by the keeper, which knows these words only
-    is_there = now - row.seen < STALE and (row.host != platform.node() or _is_alive(row.pid))
+    is_there = now - row.seen < STALE and (row.host != socket.gethostname() or _is_alive(row.pid))
     return "running" if is_there else "interrupted"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
+import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -138,7 +138,7 @@ async def test_a_run_leaves_a_row_and_its_log(tmp_path: Path) -> None:
         run = await octo.run()
         row, (agent,) = run.row, run.agents
         assert (row.id, row.flow, row.config, row.host, row.pid) == (
-            *(answer.event_id, "ask", "/app.yaml", platform.node(), os.getpid()),
+            *(answer.event_id, "ask", "/app.yaml", socket.gethostname(), os.getpid()),
         )
         assert began <= row.began <= (row.ended or 0) <= time.time_ns()
         assert (row.outcome, row.error, row.records, row.spent) == ("completed", "", 12, Spent(2, 1, 2500, 39))
@@ -221,9 +221,12 @@ async def test_a_run_is_there_while_it_goes_on(tmp_path: Path) -> None:
     async with kitchen(tmp_path) as octo:
         task = asyncio.create_task(octo.invoke("waits"))
         (run,) = await octo.until("running")
-        while (1, "python", "unfinished") not in await octo.log(run):
+        for _ in range(1000):
+            if (1, "python", "unfinished") in await octo.log(run):
+                break
             await asyncio.sleep(0.005)
 
+        assert (await octo.log(run))[-1] == (1, "python", "unfinished")
         assert (await octo.run()).row.spent == Spent(2, 1, 2500, 39)
         task.cancel()
         await asyncio.wait([task])

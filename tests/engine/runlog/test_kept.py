@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from octo.store.store import Store
 
 SECOND = 10**9
 NOW = 1_000 * SECOND
-OVER = RunRow("", "ask", "app.yaml", 0, platform.node(), 1, 0, ended=NOW, outcome="completed")
+OVER = RunRow("", "ask", "app.yaml", 0, socket.gethostname(), 1, 0, ended=NOW, outcome="completed")
 
 
 @pytest.fixture
