@@ -74,12 +74,15 @@ class LoadContext(Protocol):
         """Read a text template below the root; raises OctoError, or ConfigError with the faults of its text."""
 
 
-def refusal(message: str, hint: str | None = None, *, at: str = "value", named: bool = False) -> PydanticCustomError:
+def refusal(
+    message: str, hint: str | None = None, *, at: str = "value", named: bool = False, owned: bool = False
+) -> PydanticCustomError:
     """A problem at the value (or, with `at="key"`, at the key) that is being validated.
 
-    One that is `named` shows the name of the key as well as the place.
+    One that is `named` shows the name of the key as well as the place, one that is `owned` the block around it.
     """
-    return PydanticCustomError("refused", "{message}", {"message": message, "hint": hint, "at": at, "named": named})
+    told = {"message": message, "hint": hint, "at": at, "named": named, "owned": owned}
+    return PydanticCustomError("refused", "{message}", told)
 
 
 ECHO: Final = PydanticCustomError("echo", "follows from another problem")
@@ -456,13 +459,15 @@ class ConnectorName(str):
     """The category that the connector must be of; empty for any."""
     type: ClassVar[str] = ""
     """The type that the connector must be of, when it is one certain type."""
+    tells_owner: ClassVar[bool] = False
+    """Whether problems name the block that refers to the connector."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source_type: Any, handler: Any) -> CoreSchema:
         def read(value: Any, info: core_schema.ValidationInfo) -> ConnectorName:
             name = cls(_text(value).strip())
             if not name:
-                raise refusal("expected the name of a connector, found blank text")
+                raise refusal("expected the name of a connector, found blank text", owned=cls.tells_owner)
             if info.context is not None:
                 name._must_fit(info.context)
             return name
@@ -475,7 +480,7 @@ class ConnectorName(str):
         type_name = known.get(self)
         if type_name is None:
             hint = did_you_mean(self, known) or "declare it under `connectors`"
-            raise refusal(f'connector "{self}" is not configured', hint)
+            raise refusal(f'connector "{self}" is not configured', hint, owned=self.tells_owner)
         if self._fits(type_name, context):
             return
         fitting = [other for other, other_type in known.items() if self._fits(other_type, context)]
@@ -484,6 +489,7 @@ class ConnectorName(str):
         raise refusal(
             f'connector "{self}" is a `{type_name}`, which is no {kind} connector',
             did_you_mean(self, fitting) or f"declare a connector of {wanted}",
+            owned=self.tells_owner,
         )
 
     def _fits(self, type_name: str, context: LoadContext) -> bool:
@@ -499,6 +505,7 @@ class LlmName(ConnectorName):
 
     __slots__ = ()
     category = "llm"
+    tells_owner = True
 
 
 class FlowName(str):

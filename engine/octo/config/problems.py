@@ -182,12 +182,22 @@ class Describer:
     def _refused(self, path: Path, context: Mapping[str, Any]) -> Problem:
         at: str = context["at"]
         message, hint = context["message"], context["hint"]
+        if context.get("owned"):
+            message = self._owned(path, message)
         if at == "value":
             return self.at(path, _named(path, message) if context.get("named") else message, hint)
         if at == "key":
             return self.at(path, message, hint, key=True)
         keys = at.removeprefix("key:").split("/")
         return self.at((*path, *keys), message, hint, key=at.startswith("key:"))
+
+    def _owned(self, path: Path, message: str) -> str:
+        """The message after the type and the name of the block around it, if there is one."""
+        for level in reversed(self._levels(path[:-1])):
+            if issubclass(level.model, Block):
+                name = level.node.get("name")
+                return f'{level.model.type} "{name}": {message}' if name else f"{level.model.type}: {message}"
+        return message
 
     def _is_misspelt(self, details: ErrorDetails) -> bool:
         """A missing key that stands there misspelt is reported where it stands."""

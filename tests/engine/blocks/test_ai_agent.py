@@ -75,12 +75,12 @@ def test_the_least_that_an_agent_needs():
         ),
         pytest.param(
             GOOD.replace("connector: m", "connector: ' '"),
-            ["expected the name of a connector, found blank text"],
+            ["ai-agent: expected the name of a connector, found blank text"],
             id="blank connector",
         ),
         pytest.param(
             GOOD.replace("connector: m", "connector: n"),
-            ['connector "n" is not configured'],
+            ['ai-agent: connector "n" is not configured'],
             id="unknown connector",
         ),
         pytest.param(

@@ -79,13 +79,24 @@ def test_the_least_that_an_embedding_needs():
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param("connector: m", "connector: ' '", "expected the name of a connector, found blank text", id="none"),
-        pytest.param("connector: m", "connector: n", 'connector "n" is not configured', id="unknown"),
         pytest.param(
-            "connector: m", "connector: llm-scripted", 'connector "llm-scripted" is not configured', id="a type"
+            "connector: m",
+            "connector: ' '",
+            'ai-embed "vec": expected the name of a connector, found blank text',
+            id="none",
+        ),
+        pytest.param("connector: m", "connector: n", 'ai-embed "vec": connector "n" is not configured', id="unknown"),
+        pytest.param(
+            "connector: m",
+            "connector: llm-scripted",
+            'ai-embed "vec": connector "llm-scripted" is not configured',
+            id="a type",
         ),
         pytest.param(
-            "connector: m", "connector: jobs", 'connector "jobs" is a `queue`, which is no llm connector', id="no model"
+            "connector: m",
+            "connector: jobs",
+            'ai-embed "vec": connector "jobs" is a `queue`, which is no llm connector',
+            id="no model",
         ),
         pytest.param("' e-1 '", "' '", "expected a name, found blank text", id="blank model"),
         pytest.param("name: vec", "name: vec\nprompt: x", 'unknown field "prompt" in block `ai-embed`', id="key"),

@@ -51,10 +51,20 @@ def test_its_keys_may_stand_beside_the_type_as_well():
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param("connector: m", "connector: ' '", "expected the name of a connector, found blank text", id="none"),
-        pytest.param("connector: m", "connector: n", 'connector "n" is not configured', id="unknown"),
         pytest.param(
-            "connector: m", "connector: jobs", 'connector "jobs" is a `queue`, which is no llm connector', id="no model"
+            "connector: m",
+            "connector: ' '",
+            'ai-mapping "shape": expected the name of a connector, found blank text',
+            id="none",
+        ),
+        pytest.param(
+            "connector: m", "connector: n", 'ai-mapping "shape": connector "n" is not configured', id="unknown"
+        ),
+        pytest.param(
+            "connector: m",
+            "connector: jobs",
+            'ai-mapping "shape": connector "jobs" is a `queue`, which is no llm connector',
+            id="no model",
         ),
         pytest.param("' Make it so. '", "' '", "ai-mapping requires a prompt, found none", id="blank prompt"),
         pytest.param("name: shape", "name: shape\ntools: []", 'unknown field "tools" in block `ai-mapping`', id="key"),

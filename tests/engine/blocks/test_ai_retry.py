@@ -53,11 +53,17 @@ def test_the_least_that_a_retry_needs():
     ("old", "new", "expected"),
     [
         pytest.param(
-            "connector: m", "connector: ' '", "expected the name of a connector, found blank text", id="blank"
+            "connector: m",
+            "connector: ' '",
+            'ai-retry "mend": expected the name of a connector, found blank text',
+            id="blank",
         ),
-        pytest.param("connector: m", "connector: n", 'connector "n" is not configured', id="unknown"),
+        pytest.param("connector: m", "connector: n", 'ai-retry "mend": connector "n" is not configured', id="unknown"),
         pytest.param(
-            "connector: m", "connector: jobs", 'connector "jobs" is a `queue`, which is no llm connector', id="no model"
+            "connector: m",
+            "connector: jobs",
+            'ai-retry "mend": connector "jobs" is a `queue`, which is no llm connector',
+            id="no model",
         ),
         pytest.param("Quantities are numbers.", "' '", "ai-retry requires a prompt, found none", id="blank prompt"),
         pytest.param("name: mend", "name: mend\ntools: []", 'unknown field "tools" in block `ai-retry`', id="key"),

@@ -46,13 +46,18 @@ def test_a_router_needs_no_more_than_connector_prompt_and_one_route():
     ("old", "new", "expected"),
     [
         pytest.param(
-            "connector: m", "connector: ' '", (3, "expected the name of a connector, found blank text"), id="blank"
+            "connector: m",
+            "connector: ' '",
+            (3, 'ai-router "where": expected the name of a connector, found blank text'),
+            id="blank",
         ),
-        pytest.param("connector: m", "connector: n", (3, 'connector "n" is not configured'), id="unknown"),
+        pytest.param(
+            "connector: m", "connector: n", (3, 'ai-router "where": connector "n" is not configured'), id="unknown"
+        ),
         pytest.param(
             "connector: m",
             "connector: jobs",
-            (3, 'connector "jobs" is a `queue`, which is no llm connector'),
+            (3, 'ai-router "where": connector "jobs" is a `queue`, which is no llm connector'),
             id="no model",
         ),
         pytest.param(

@@ -304,7 +304,7 @@ def test_a_connector_of_the_wrong_name_is_reported_with_the_near_miss():
                 prompt: p
                 tools: [ { name: t, description: d, process: [] } ]
         """
-    ) == [("6:20", 'connector "cloude" is not configured', "did you mean `claude`?")]
+    ) == [("6:20", 'ai-agent: connector "cloude" is not configured', "did you mean `claude`?")]
 
 
 def test_a_secret_never_stands_in_an_error():
@@ -393,7 +393,7 @@ def test_an_unknown_connector_and_a_broken_expression_are_reported_together():
                 tools: [ { name: t, description: d, process: [] } ]
         """
     ) == [
-        ("6:20", 'connector "cloude" is not configured', "did you mean `claude`?"),
+        ("6:20", 'ai-agent: connector "cloude" is not configured', "did you mean `claude`?"),
         ("8:16", "compile expression \"bdy\": undeclared reference to 'bdy'", "did you mean `body`?"),
     ]
 
