@@ -76,8 +76,13 @@ class Events:
             except Exception as error:  # one who only watches never makes the agent fail
                 self._run.log("debug", f"ai-agent: events: {error}", block=self._address, event=type)
                 return
-            if event.stopped and type in _HEEDED:
+            if event.stopped and (type in _HEEDED or self._has_halted()):
                 self.stop_requested = True
+
+    def _has_halted(self) -> bool:
+        """Whether the breakpoint was reached, after which nothing runs any more."""
+        stage = self._run.runtime.stage
+        return stage is not None and stage.snapshot is not None
 
 
 # ---------------------------------------------------------------- what events hold

@@ -179,9 +179,12 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
             case Halted():
                 message.stop()
             case GaveUp():
-                return await self._take_default_path(ending, message, run)
+                if not loop.watch.stop_requested:
+                    return await self._take_default_path(ending, message, run)
             case _:
                 assert_never(ending)
+        if loop.watch.stop_requested:
+            message.stop()
         return message
 
     @cached_property

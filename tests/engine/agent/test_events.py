@@ -10,9 +10,12 @@ import pytest
 
 import acting
 from fake_model import TOOL, call, reply, run
+from octo.doubles import Doubles
 from octo.errors import BlockError, ConfigError, ProviderError
+from octo.invocation import invoke
 from octo.llm.chat import Usage
 from octo.observe import BlockEntered, LogLine, TurnEnded
+from octo.runtime import Runtime
 from octo.testing.harness import config
 
 WATCHED = """
@@ -572,3 +575,50 @@ def test_keys_that_cannot_work_are_told(keys, expected):
 @pytest.mark.parametrize("keys", [CHAIN, f"{CHAIN}\nemit: []", f"{CHAIN}\nstream: true\nemit: [text]", "stream: false"])
 def test_keys_that_work_are_taken(keys):
     assert problems(keys) == []
+
+
+# ---------------------------------------------------------------- addresses
+
+WITH_BREAK = """
+connectors: [{ name: m, type: llm-scripted, settings: { turns: [{ %s }] } }]
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: ag
+        connector: m
+        prompt: Do it.
+        maxIterations: 1
+        tools: [{ name: t, description: x, process: [] }]
+        default: { process: [{ type: set-variable, name: fallback, settings: { name: x, value: '1' } }] }
+        emit: [%s]
+        events:
+          process:
+            - { type: set-payload, name: first, settings: { value: body.type } }
+            - { type: set-payload, name: second, settings: { value: '"no"' } }
+      - { type: set-payload, name: after, settings: { value: '"no"' } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "event"),
+    [
+        ("text: done", "turn_start"),
+        ("text: done", "turn_end"),
+        ("text: done", "done"),
+        ("calls: [{ name: t }]", "guardrail"),
+        ("error: { message: no }", "error"),
+    ],
+    ids=lambda value: value,
+)
+async def test_after_a_breakpoint_in_the_chain_nothing_runs(turn, event):
+    doubles = Doubles({}, ["f.ag[events].second", "f.ag[default].fallback", "f.after"], "f.ag[events].first")
+    loaded = config(WITH_BREAK % (turn, event))
+    stage = doubles.on(loaded)
+    outcome = await invoke(Runtime(loaded, stage=stage), "f", "in")
+
+    assert outcome.error is None
+    assert stage is not None
+    assert stage.snapshot is not None
+    assert stage.snapshot["body"] == event
+    assert set(map(tuple, stage.records.values())) == {()}
