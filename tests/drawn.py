@@ -52,6 +52,18 @@ flows:
         error: [ { type: log, settings: { message: '"down"' } } ]
 """
 
+SERVING = """\
+connectors:
+  - { name: jobs, type: queue }
+  - { name: idle, type: queue }
+flows:
+  - name: fetch
+    source: { type: cron, settings: { schedule: "@every 1h" } }
+    process: [ { type: log, settings: { message: '"fetch"' } } ]
+  - name: read
+    source: { type: queue, connector: jobs, settings: { subject: page } }
+"""
+
 
 def picture(folder: Path, text: str = SHOP, flow: str | None = None) -> Picture:
     """The picture of a config, or of one of its flows."""

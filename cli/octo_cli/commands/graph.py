@@ -33,6 +33,7 @@ _BY_SUFFIX: Final[dict[str, Format]] = {
 }
 _LOOKS: Final[dict[Style, dict[str, Any]]] = {
     "title": {"bold": True, "underline": True},
+    "source": {"fg": "green", "bold": True},
     "type": {"fg": "cyan"},
     "name": {"bold": True},
     "branch": {"fg": "blue"},

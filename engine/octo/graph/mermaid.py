@@ -17,6 +17,7 @@ _WIDTH: Final = 60
 _ARROWS: Final[Mapping[Role, str]] = {"branch": "-->", "default": "-->", "tool": "-.->", "error": "-.->"}
 _LOOKS: Final = (
     "classDef flow stroke:#2563eb,stroke-width:2px",
+    "classDef source stroke:#16a34a,stroke-width:2px",
     "classDef tool stroke:#7c3aed",
     "classDef error stroke:#dc2626",
     "classDef connector stroke:#64748b,stroke-dasharray:4 3",
@@ -34,6 +35,8 @@ def lines(picture: Picture) -> Iterator[str]:
     for outlet in picture.connectors:
         yield f"  {names[outlet.id]}[({_quoted(outlet.name, outlet.type)})]:::connector"
     for stream in picture.flows:
+        if stream.source is not None and stream.source.connector in connectors:
+            yield f"  {names[stream.id]}i -.- {connectors[stream.source.connector]}"
         for step in walk((*stream.steps, *stream.error)):
             yield from (f"  {names[step.id]} -. calls .-> {flows[name]}" for name in step.calls if name in flows)
             for lane in step.lanes:
@@ -55,6 +58,10 @@ def _stream(stream: Stream, names: Mapping[str, str], flows: Collection[str]) ->
     start = names[stream.id]
     yield f"  subgraph {start}s[{_quoted(stream.name)}]"
     yield f"    {start}([{_quoted(stream.name)}]):::flow"
+    if stream.source is not None:
+        about = [setting.line for setting in stream.source.settings[:1]]
+        yield f"    {start}i>{_quoted(stream.source.type, *about)}]:::source"
+        yield f"    {start}i ==> {start}"
     yield from _chain(start, "==>", stream.steps, "", names, flows)
     yield from _chain(start, f"-.->|{_quoted('on error')}|", stream.error, ":::error", names, flows)
     yield "  end"

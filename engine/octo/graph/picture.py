@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from octo.block import Block, Branch, Chain
 from octo.config.explain import plain
 from octo.config.model import Config, Flow
-from octo.connector import Connector
+from octo.connector import Connector, Source
 from octo.errors import UsageError, did_you_mean
 from octo.fields import ConnectorName, FlowName, Model
 from octo.values import Json
@@ -80,6 +80,16 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Inlet:
+    """Where a flow takes its messages from."""
+
+    type: str
+    connector: str
+    """The name of the connector; empty when none is declared."""
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """A flow."""
 
@@ -91,6 +101,7 @@ class Stream:
     error: tuple[Step, ...]
     called_by: tuple[str, ...]
     """Names of flows."""
+    source: Inlet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,8 @@ class Outlet:
     type: str
     place: str
     users: tuple[Step, ...]
+    feeds: tuple[str, ...] = ()
+    """Names of the flows that take messages from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +137,9 @@ def draw(config: Config, flow: str | None = None) -> Picture:
             raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, names))
         flows = [stream for stream in flows if stream.name == flow]
     steps = [step for stream in flows for step in walk((*stream.steps, *stream.error))]
-    outlets = [painter.outlet(index, given, steps) for index, given in enumerate(config.connectors)]
+    outlets = [painter.outlet(index, given, steps, flows) for index, given in enumerate(config.connectors)]
     if flow is not None:
-        outlets = [outlet for outlet in outlets if outlet.users]
+        outlets = [outlet for outlet in outlets if outlet.users or outlet.feeds]
     file = str(config.origin.path)
     return Picture(painter.mask(config.service.name or file), file, tuple(flows), tuple(outlets))
 
@@ -154,9 +167,14 @@ class _Painter:
             steps=self._steps(flow.process),
             error=self._steps(flow.error or ()),
             called_by=tuple(map(self.mask, callers)),
+            source=self._inlet(flow.source) if flow.source else None,
         )
 
-    def outlet(self, index: int, connector: Connector, steps: list[Step]) -> Outlet:
+    def _inlet(self, source: Source) -> Inlet:
+        connector = "" if source.implied else self.mask(source.instance)
+        return Inlet(source.type, connector, self._settings(source))
+
+    def outlet(self, index: int, connector: Connector, steps: list[Step], flows: list[Stream]) -> Outlet:
         name = self.mask(connector.instance)
         return Outlet(
             id=f"connector-{index}",
@@ -164,6 +182,7 @@ class _Painter:
             type=connector.type,
             place=self._place(("connectors", index)),
             users=tuple(step for step in steps if name in step.uses),
+            feeds=tuple(flow.name for flow in flows if flow.source and flow.source.connector == name),
         )
 
     def _steps(self, chain: Chain) -> tuple[Step, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from octo.graph.picture import Lane, Outlet, Picture, Step, Stream
+from octo.graph.picture import Inlet, Lane, Outlet, Picture, Step, Stream
 
-Style: TypeAlias = Literal["plain", "title", "type", "name", "branch", "tool", "default", "error", "link", "faint"]
+Style: TypeAlias = Literal[
+    "plain", "title", "source", "type", "name", "branch", "tool", "default", "error", "link", "faint"
+]
 
 
 class Span(NamedTuple):
@@ -54,15 +56,18 @@ def cut(line: Line, width: int | None) -> Line:
 def _stream(stream: Stream) -> Iterator[Line]:
     callers = f"  called by {', '.join(stream.called_by)}" if stream.called_by else ""
     yield from _trimmed(Span(stream.name, "title"), Span(_spaced(stream.description)), Span(callers, "faint"))
+    source = [stream.source] if stream.source else []
     error = [Lane("on error", "error", (), stream.error)] if stream.error else []
-    yield from _below("", [*stream.steps, *error])
+    yield from _below("", [*source, *stream.steps, *error])
 
 
-def _below(indent: str, nodes: Sequence[Step | Lane | Outlet]) -> Iterator[Line]:
+def _below(indent: str, nodes: Sequence[Inlet | Step | Lane | Outlet]) -> Iterator[Line]:
     for index, node in enumerate(nodes):
         tip, rest = _LAST if index == len(nodes) - 1 else _FORK
         start = Span(indent + tip, "faint")
         match node:
+            case Inlet():
+                yield from _trimmed(start, *_inlet(node))
             case Step():
                 yield from _trimmed(start, *_step(node))
                 yield from _below(indent + rest, node.lanes)
@@ -71,6 +76,17 @@ def _below(indent: str, nodes: Sequence[Step | Lane | Outlet]) -> Iterator[Line]
                 yield from _below(indent + rest, node.steps)
             case Outlet():
                 yield from _trimmed(start, *_outlet(node))
+
+
+def _inlet(inlet: Inlet) -> Line:
+    connector = f"  [{inlet.connector}]" if inlet.connector else ""
+    settings = ", ".join(_short(setting.line) for setting in inlet.settings)
+    return (
+        Span("from ", "source"),
+        Span(inlet.type, "type"),
+        Span(connector, "link"),
+        Span(_spaced(settings), "faint"),
+    )
 
 
 def _step(step: Step) -> Line:
@@ -87,8 +103,14 @@ def _lane(lane: Lane) -> Line:
 
 
 def _outlet(outlet: Outlet) -> Line:
-    users = ", ".join(step.address for step in outlet.users) or "nothing"
-    return Span(outlet.name, "name"), Span(_spaced(outlet.type), "type"), Span(f"  used by {users}", "faint")
+    users = ", ".join(step.address for step in outlet.users)
+    feeds = f"feeds {', '.join(outlet.feeds)}" if outlet.feeds else ""
+    used = f"used by {users}" if users else "" if feeds else "used by nothing"
+    return (
+        Span(outlet.name, "name"),
+        Span(_spaced(outlet.type), "type"),
+        Span(_spaced(", ".join(filter(None, (feeds, used)))), "faint"),
+    )
 
 
 def _trimmed(*spans: Span) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from html import escape
 import pytest
 
 from browser import in_browser
-from drawn import SECRET, SHOP, named, picture
+from drawn import SECRET, SERVING, SHOP, named, picture
 from octo.graph.html import page
 
 
@@ -55,6 +55,14 @@ def test_no_secret_is_on_the_page(tmp_path):
     assert "The key is ***." in html
 
 
+def test_a_source_stands_at_the_head_of_its_flow(tmp_path):
+    html = page(picture(tmp_path, SERVING))
+
+    assert '<span class="type">from</span> <strong>queue</strong>' in html
+    assert '<span class="word">uses</span> <a class="chip" href="#connector-0">jobs</a>' in html
+    assert '<span class="word">feeds</span> <a class="chip" href="#flow-1">read</a>' in html
+
+
 def test_a_call_of_a_flow_that_is_not_drawn_is_no_link(tmp_path):
     html = page(picture(tmp_path, flow="answer"))
 
@@ -74,7 +82,9 @@ PROBE = """
 
 
 @pytest.mark.parametrize("width", [360, 1400])
-@pytest.mark.parametrize("config", [SHOP, deep(3), named("word " * 30)], ids=["shop", "deep", "long names"])
+@pytest.mark.parametrize(
+    "config", [SHOP, deep(3), named("word " * 30), SERVING], ids=["shop", "deep", "long names", "sources"]
+)
 def test_the_page_fits_and_the_keyboard_reaches_everything_on_it(tmp_path, config, width):
     html = page(picture(tmp_path, config)).replace("<details>", "<details open>")
     frame = f'<body><iframe id="frame" style="width: {width}px; border: 0" srcdoc="{escape(html)}"></iframe></body>'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from browser import in_browser
-from drawn import SHOP, named, picture
+from drawn import SERVING, SHOP, named, picture
 from mutants import SOURCES
 from octo.graph.mermaid import lines
 
@@ -93,17 +93,36 @@ flowchart TD
   b1 -.- c1
   b3 -. calls .-> f2
   classDef flow stroke:#2563eb,stroke-width:2px
+  classDef source stroke:#16a34a,stroke-width:2px
   classDef tool stroke:#7c3aed
   classDef error stroke:#dc2626
   classDef connector stroke:#64748b,stroke-dasharray:4 3"""
     )
 
 
+def test_a_source_stands_before_its_flow(tmp_path):
+    found = chart(SERVING, tmp_path).splitlines()
+
+    assert [line.strip() for line in found if "f1i" in line or "f2i" in line] == [
+        'f1i>"cron<br/>schedule#58; #64;every 1h"]:::source',
+        "f1i ==> f1",
+        'f2i>"queue<br/>subject#58; page"]:::source',
+        "f2i ==> f2",
+        "f2i -.- c1",
+    ]
+
+
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory) -> dict[str, list[str]]:
     """What Mermaid draws of each sample, of a config with everything in it, and of one with odd names."""
     folder = tmp_path_factory.mktemp("mermaid")
-    configs = {"shop": SHOP, "odd": named(*ODD), "structures": SOURCES["structures"], "empty": "flows: []"}
+    configs = {
+        "shop": SHOP,
+        "serving": SERVING,
+        "odd": named(*ODD),
+        "structures": SOURCES["structures"],
+        "empty": "flows: []",
+    }
     charts = {name: chart(text, folder) for name, text in configs.items()}
     return dict(zip(charts, in_mermaid(folder, list(charts.values())), strict=True))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drawn import SECRET, picture
+from drawn import SECRET, SERVING, picture
 from octo.errors import UsageError
-from octo.graph.picture import Setting, walk
+from octo.graph.picture import Inlet, Setting, walk
 
 
 def test_flows_know_what_they_call_and_who_calls_them(tmp_path):
@@ -46,6 +46,17 @@ def test_connectors_know_who_uses_them(tmp_path):
         ("crm", "http-client", ["answer.clerk[find].rest", "later.handle-errors[process].rest"]),
         ("spare", "http-client", []),
     ]
+
+
+def test_a_flow_knows_its_source_and_a_connector_the_flows_that_it_feeds(tmp_path):
+    drawn = picture(tmp_path, SERVING)
+
+    assert {flow.name: flow.source for flow in drawn.flows} == {
+        "fetch": Inlet("cron", "", (Setting("schedule", "@every 1h"),)),
+        "read": Inlet("queue", "jobs", (Setting("subject", "page"),)),
+    }
+    assert {outlet.name: outlet.feeds for outlet in drawn.connectors} == {"jobs": ("read",), "idle": ()}
+    assert [outlet.name for outlet in picture(tmp_path, SERVING, "read").connectors] == ["jobs"]
 
 
 def test_a_block_shows_the_settings_that_were_given_and_its_place(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawn import picture
+from drawn import SERVING, picture
 from octo.graph.tree import Line, Span, cut, lines
 
 
@@ -38,6 +38,22 @@ connectors
 ├─ claude  llm-anthropic  used by answer.clerk
 ├─ crm  http-client  used by answer.clerk[find].rest, later.handle-errors[process].rest
 └─ spare  http-client  used by nothing"""
+    )
+
+
+def test_the_tree_shows_where_flows_take_their_messages_from(tmp_path):
+    assert "\n".join(map(text, lines(picture(tmp_path, SERVING)))) == (
+        """\
+fetch
+├─ from cron  schedule: @every 1h
+└─ log  message: "fetch"
+
+read
+└─ from queue  [jobs]  subject: page
+
+connectors
+├─ jobs  queue  feeds read
+└─ idle  queue  used by nothing"""
     )
 
 
