@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from fake_model import FakeRuntime
 from octo.errors import BlockError
-from octo.testing.harness import runtime
+from octo.testing.harness import config, runtime
 from vendor import AnthropicServer, call, reply
+from vendor.doubles import DOUBLES, Double, Offline, Said
 
 ROUTER = """
       - type: ai-router
@@ -102,3 +104,42 @@ async def test_an_agent_pays_for_the_models_in_its_tools():
             await octo.invoke("f", {})
 
     assert error.value.message == 'block "ai-agent": ai-agent: budget exceeded, and no default path is configured'
+
+
+# ---------------------------------------------------------------- all wires
+
+
+async def over(double: Double, blocks: str, *script: Said, thinks: bool = False) -> Any:
+    """Run a flow of these blocks on a model of the vendor, whose rules judge each request; the body that came out."""
+    text = "connectors: [{name: claude, type: llm-scripted, settings: {turns: [{text: x}]}}]\n"
+    runtime = FakeRuntime(config(f"{text}flows:\n  - name: f\n    process:{blocks}"))
+    server = double.serve([double.say(said) for said in script])
+    runtime.model = double.asked("http://double", Offline(server), **(double.settings if thinks else {}))
+    async with runtime:
+        return (await runtime.invoke("f", {"x": 1}, vars={"user": "Ada"})).body
+
+
+@pytest.mark.parametrize("thinks", [False, True], ids=["plain", "thinking"])
+@pytest.mark.parametrize("double", DOUBLES, ids=lambda double: double.name)
+async def test_a_router_works_over_every_wire(double, thinks):
+    looks = Said(calls=(("get_body", {}), ("list_variables", {}), ("get_variable", {"name": "user"})))
+
+    assert await over(double, ROUTER, looks, Said(calls=(("select_route", {"route": "a"}),)), thinks=thinks) == "a"
+
+
+@pytest.mark.parametrize("thinks", [False, True], ids=["plain", "thinking"])
+@pytest.mark.parametrize("double", DOUBLES, ids=lambda double: double.name)
+async def test_a_retry_works_over_every_wire(double, thinks):
+    fails, helps = (Said(calls=(("revise_message", {"body": body}),)) for body in ({"y": 1}, {"qty": 2}))
+
+    assert await over(double, RETRY, fails, helps, thinks=thinks) == 2
+
+
+@pytest.mark.parametrize("double", DOUBLES, ids=lambda double: double.name)
+async def test_a_mapping_works_over_every_wire(double):
+    assert await over(double, MAPPING, Said('{"tier": "smb"}')) == {"tier": "smb"}
+
+
+@pytest.mark.parametrize("double", DOUBLES, ids=lambda double: double.name)
+async def test_a_refusal_is_no_choice_over_any_wire(double):
+    assert await over(double, ROUTER, Said(refuses=True)) == {"x": 1}
