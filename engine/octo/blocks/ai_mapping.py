@@ -42,6 +42,12 @@ _ROLE: Final = (
     "value and nothing else: no prose around it, no code fences."
 )
 
+_HINTS: Final = {
+    "max_tokens": "the output cap cut the answer off: raise `maxTokens`",
+    "refusal": "the model refused the task",
+}
+"""What may help, by the reason why the model stopped."""
+
 
 def _example(value: Json) -> str:
     """The text of an example: JSON as it is written, anything else as JSON."""
@@ -51,13 +57,18 @@ def _example(value: Json) -> str:
     try:
         parse(text or "null")
     except ValueError as error:
-        where = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
         raise refusal(
-            f"expected an example, found text that is not JSON: {reason}{where}",
+            f"expected an example, found text that is not JSON: {_reason(error)}",
             f"an example that is text is written as JSON, in its own quotes: '{json.dumps(text)}'",
         ) from None
     return text
+
+
+def _reason(error: ValueError) -> str:
+    """Why a text is not JSON."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}"
+    return str(error)
 
 
 Example = Annotated[AnyJson, AfterValidator(_example)]
@@ -150,10 +161,14 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
 
     def _mapped(self, response: ChatResponse) -> Json:
         """The value that the answer is. Raises OctoError when it is none, or not what the schema asks for."""
+        text = unfenced(response.text)
         try:
-            value = parse(unfenced(response.text))
+            value = parse(text)
         except ValueError as error:
-            raise unfit(f"ai-mapping: the answer is not valid JSON: {error}", response.text) from None
+            reason = _reason(error) if text else "it is empty"
+            fault = unfit(f"ai-mapping: the answer is not valid JSON: {reason}", response.text)
+            fault.hint = _HINTS.get(response.stop_reason)
+            raise fault from None
         faults = self._checker.faults(value) if self._checker else []
         if faults:
             violations = "; ".join(map(str, faults))

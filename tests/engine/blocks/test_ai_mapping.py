@@ -319,29 +319,27 @@ async def test_why_the_model_stopped_does_not_matter(stop):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        pytest.param(reply(""), "Expecting value: line 1 column 1 (char 0)", id="nothing"),
-        pytest.param(reply("", thinking="Hm."), "Expecting value: line 1 column 1 (char 0)", id="reasoning only"),
+        pytest.param(reply(""), "it is empty", id="nothing"),
+        pytest.param(reply("", thinking="Hm."), "it is empty", id="reasoning only"),
         pytest.param(
             reply("I cannot do that.", stop="refusal"),
-            "Expecting value: line 1 column 1 (char 0); the answer begins with `I cannot do that.`",
+            "expecting value at line 1, column 1; the answer begins with `I cannot do that.`",
             id="refusal",
         ),
         pytest.param(
             reply('{"a": [1', stop="max_tokens"),
-            "Expecting ',' delimiter: line 1 column 9 (char 8); the answer begins with `{\"a\": [1`",
+            "expecting ',' delimiter at line 1, column 9; the answer begins with `{\"a\": [1`",
             id="cut off",
         ),
-        pytest.param(
-            reply("{} {}"), "Extra data: line 1 column 4 (char 3); the answer begins with `{} {}`", id="two values"
-        ),
+        pytest.param(reply("{} {}"), "extra data at line 1, column 4; the answer begins with `{} {}`", id="two values"),
         pytest.param(
             reply("Here: {}"),
-            "Expecting value: line 1 column 1 (char 0); the answer begins with `Here: {}`",
+            "expecting value at line 1, column 1; the answer begins with `Here: {}`",
             id="prose before",
         ),
         pytest.param(
             reply("```yaml\na: 1\n```"),
-            "Expecting value: line 1 column 1 (char 0); the answer begins with ````yaml\na: 1\n````",
+            "expecting value at line 1, column 1; the answer begins with ````yaml\na: 1\n````",
             id="another language",
         ),
         pytest.param(reply("NaN"), "`NaN` is not JSON; the answer begins with `NaN`", id="not a number"),
@@ -355,6 +353,21 @@ async def test_an_answer_that_is_no_json_fails_the_block_and_the_body_stays(answ
     assert ran.message.body == {"old": 1.0}
     assert ran.message.vars["was"]["message"] == (f'block "shape": ai-mapping: the answer is not valid JSON: {reason}')
     assert ran.message.vars["was"].get("detail", "") == answer.text
+
+
+@pytest.mark.parametrize(
+    ("stop", "hint"),
+    [
+        ("end_turn", None),
+        ("max_tokens", "the output cap cut the answer off: raise `maxTokens`"),
+        ("refusal", "the model refused the task"),
+    ],
+)
+async def test_a_hint_says_why_there_may_be_no_json(stop, hint):
+    with pytest.raises(BlockError) as error:
+        await run(MAPPING, reply("{", stop=stop))
+
+    assert error.value.hint == hint
 
 
 async def test_an_answer_that_breaks_the_schema_fails_the_block():
