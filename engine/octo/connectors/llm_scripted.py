@@ -180,13 +180,13 @@ class Reply(Model):
     """Wait before the reply."""
 
     error: Error | None = None
-    """The call fails instead; nothing but `delay` goes with it."""
+    """The call fails instead; nothing but `delay` goes with it, and `usage`, if it tells what it used up."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         refusals = Refusals()
         if self.error is not None:
-            for key in ("text", "calls", "thinking", "files", "stop", "usage"):
+            for key in ("text", "calls", "thinking", "files", "stop"):
                 if key in self.model_fields_set:
                     hint = "a stream that breaks after some text is `error: {afterText: …}`" if key == "text" else None
                     refusals.add(f"`{key}` has no effect in a reply with `error`", key, hint=hint, at="key")
@@ -255,6 +255,8 @@ def _read_script(value: Any, info: ValidationInfo) -> Any:
 
     try:
         document = parse(info.context.read(str(value)), str(value), what="script")
+        if document.warnings:  # the replies of a second document would never be given
+            raise ConfigError(document.warnings)
         if not isinstance(document.data, dict):
             raise ConfigError([document.problem(f"expected a mapping, found {kind_of(document.data)}", ())])
         merged, _ = merge([document])

@@ -1,10 +1,12 @@
 """octo/config/pricing.py: what model calls cost, by the rates of the user."""
 
+from dataclasses import replace
+
 import pytest
 
-from octo.config.pricing import Rates, cost
-from octo.errors import ConfigError
-from octo.llm.chat import ChatMessage, ChatResponse, Text, Usage
+from octo.config.pricing import Rates, bill, bill_of_failure, cost
+from octo.errors import BlockError, ConfigError, ProviderError
+from octo.llm.chat import ChatMessage, ChatResponse, Spent, Text, Usage
 from octo.observe import AgentEnded, TurnEnded
 from octo.testing import harness
 
@@ -125,3 +127,87 @@ def test_what_is_refused(pricing, message, hint):
 def test_both_rates_are_required():
     with pytest.raises(ConfigError, match="output"):
         harness.config(CONFIG.format(pricing='"m:big": {input: 1}', usage="{}"))
+
+
+# ---------------------------------------------------------------- what came to nothing
+
+SPENT = """
+connectors:
+  - name: dear
+    type: llm-scripted
+    settings:
+      model: big
+      fallback: {fallback}
+      turns:
+        - usage: {{inputTokens: 1000000, outputTokens: 100000}}
+          error: {{status: 503, message: busy}}
+  - name: cheap
+    type: llm-scripted
+    settings:
+      model: small
+      turns:
+        - text: whole
+          usage: {{inputTokens: 1000000, outputTokens: 100000}}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: ag
+        connector: dear
+        prompt: Do it.
+        tools: [{{name: t, description: A tool., process: []}}]
+aiPricing:
+  "dear:big": {{input: 30, output: 150}}
+  "cheap:small": {{input: 3, output: 15}}
+"""
+
+
+class Spending:
+    """Keeps the usages that turns and agents end with."""
+
+    kinds = (TurnEnded, AgentEnded)
+
+    def __init__(self):
+        self.seen = []
+
+    def notify(self, event):
+        usage = event.usage
+        self.seen.append(usage and (usage.prompt_tokens, usage.output_tokens, usage.cost_usd))
+
+
+async def test_what_failed_elsewhere_is_paid_by_the_rates_of_where_it_failed():
+    seen = Spending()
+    async with harness.runtime(SPENT.format(fallback="[cheap]"), observers=[seen]) as octo:
+        await octo.invoke("f")
+
+    assert seen.seen == [(2_000_000, 200_000, 49.5), (2_000_000, 200_000, 49.5)]
+
+
+async def test_a_call_that_fails_for_good_is_paid_too():
+    seen = Spending()
+    async with harness.runtime(SPENT.format(fallback="[]"), observers=[seen]) as octo:
+        with pytest.raises(BlockError):
+            await octo.invoke("f")
+
+    assert seen.seen == [(1_000_000, 100_000, 45.0), (1_000_000, 100_000, 45.0)]
+
+
+def test_a_bill_holds_the_answer_and_the_attempts_before_it():
+    used = Usage(prompt_tokens=1_000_000, output_tokens=0)
+    lost = (Spent("m", "big", used), Spent("other", "big", replace(used, reported_cost_usd=7.0)))
+    answer = ChatResponse(ChatMessage("assistant", ()), "end_turn", usage=None, asked="big", connector="m", lost=lost)
+
+    assert bill({"m:big": RATES}, answer) == Usage(
+        prompt_tokens=2_000_000, output_tokens=0, reported_cost_usd=7.0, cost_usd=10.0
+    )
+    assert bill({}, replace(answer, lost=())) is None
+
+
+def test_a_failure_is_billed_by_what_it_used_up():
+    error = ProviderError("busy")
+    assert bill_of_failure({"m:big": RATES}, error) is None
+
+    error.spent = (Spent("m", "big", Usage(prompt_tokens=1_000_000, output_tokens=0)),)
+    paid = bill_of_failure({"m:big": RATES}, error)
+    assert paid is not None
+    assert paid.cost_usd == 3.0

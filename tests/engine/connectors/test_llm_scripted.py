@@ -222,6 +222,11 @@ async def test_no_network_library_is_loaded():
             "5:17: empty.yaml:1:1: a script holds at least one of `turns` and `rules`",
             None,
         ),
+        (
+            "        script: two.yaml",
+            "5:17: two.yaml:2:1: only the first document of a file is read, and another one starts here",
+            "put it into a file of its own",
+        ),
     ],
     ids=[
         "nothing",
@@ -241,6 +246,7 @@ async def test_no_network_library_is_loaded():
         "a list",
         "faults in a file",
         "an empty file",
+        "a file of two documents",
     ],
 )
 def test_a_wrong_script_is_refused_at_its_place(settings: str, problem: str, hint: str | None):
@@ -248,6 +254,7 @@ def test_a_wrong_script_is_refused_at_its_place(settings: str, problem: str, hin
         "list.yaml": "- text: hi\n",
         "wrong.yaml": "turns: [{txt: hi}]\nrules: [{text: hi}]\n",
         "empty.yaml": "",
+        "two.yaml": "turns: [{text: a}]\n---\nturns: [{text: b}]\n",
     }
 
     with pytest.raises(ConfigError) as caught:

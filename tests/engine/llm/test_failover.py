@@ -16,7 +16,7 @@ from octo.errors import (
     Truncated,
     Unreachable,
 )
-from octo.llm.chat import ChatRequest, Retry, user
+from octo.llm.chat import ChatRequest, Retry, Spent, Usage, user
 from octo.llm.failover import Failover, is_curable
 
 ASK = ChatRequest((user("hello"),), model="big", reasoning_effort="high")
@@ -49,6 +49,21 @@ async def test_the_first_that_can_answer_does(caplog):
     assert (models["a"].requests[0].model, models["b"].requests[0].model) == ("big", None)
     assert models["b"].requests[0].reasoning_effort is None
     assert caplog.messages == ['connector "a" cannot answer, connector "b" is asked: status 503: busy']
+
+
+async def test_what_those_used_up_that_failed_is_told():
+    broken, gone = ProviderError("cut", retryable=True), ProviderError("cut, too", retryable=True)
+    broken.spent = (Spent("a", "big", Usage(prompt_tokens=10)),)
+    gone.spent = (Spent("b", "small", Usage(prompt_tokens=20)),)
+    asked, _ = failover([broken], [gone], [reply("from c")])
+    answer = await asked.complete(ASK, session={})
+
+    assert answer.lost == (*broken.spent, *gone.spent)
+
+    asked, _ = failover([broken], [gone])
+    with pytest.raises(ProviderError) as caught:
+        await asked.complete(ASK, session={})
+    assert caught.value.spent == (Spent("a", "big", Usage(prompt_tokens=10)), *gone.spent)
 
 
 async def test_one_that_failed_is_not_asked_again_for_a_minute():
