@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -143,3 +144,19 @@ async def test_a_mapping_works_over_every_wire(double):
 @pytest.mark.parametrize("double", DOUBLES, ids=lambda double: double.name)
 async def test_a_refusal_is_no_choice_over_any_wire(double):
     assert await over(double, ROUTER, Said(refuses=True)) == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("block", "script"),
+    [(ROUTER, DECIDES[1:]), (MAPPING, MAPS), (RETRY, MENDS)],
+    ids=["router", "mapping", "retry"],
+)
+async def test_a_prompt_may_stand_in_a_file(block, script):
+    with AnthropicServer(list(script)) as server:
+        given = json.dumps({"apiKey": "sk-ant-x", "baseURL": server.url})
+        text = f"connectors: [{{name: claude, type: llm-anthropic, settings: {given}}}]\n"
+        block = re.sub(r"prompt: \w+\.", "prompt: {resource: how.md}", block)
+        async with runtime(f"{text}flows:\n  - name: f\n    process:{block}", files={"how.md": "With care.\n"}) as octo:
+            await octo.invoke("f", {"x": 1})
+
+    assert "\n\nWith care." in json.dumps(server.requests[0].json["system"]).replace("\\n", "\n")
