@@ -47,7 +47,7 @@ def heading(run: Kept, now: int) -> list[str]:
     """Whose run it was, how it ended, and which agents worked in it."""
     row = run.row
     why = f": {short(row.error)}" if row.error else ""
-    found = [f"run {row.id}", f"flow {row.flow}, {run.state}{why}", f"{_moment(row.began, now)}, {row.config}"]
+    found = [f"run {row.id}", f"flow {row.flow}, {run.state}{why}", f"{moment(row.began, now)}, {row.config}"]
     return [printable(line) for line in (*found, *(_agent(agent) for agent in run.agents))]
 
 
@@ -81,7 +81,7 @@ def _row(run: Kept, now: int) -> dict[str, str]:
     return {
         "run": printable(row.id[:ID_SHOWN]),
         "flow": printable(short(row.flow)),
-        "began": _moment(row.began, now),
+        "began": moment(row.began, now),
         "time": duration(run.seconds(now)),
         "outcome": run.state,
         "turns": number(spent.turns),
@@ -96,7 +96,7 @@ def _padded(text: str, name: str, width: int) -> str:
     return text.rjust(width) if name in _TO_THE_RIGHT else text.ljust(width)
 
 
-def _moment(ns: int, now: int) -> str:
+def moment(ns: int, now: int) -> str:
     """When it was, as people say it: how long ago on the same day, else date and time of day."""
     seconds = max(0, now - ns) // _SECOND
     if seconds < 60:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,6 +11,7 @@ import typer
 
 from octo.errors import Problem, UsageError
 from octo_cli import diagnostics, inputs, options, output, signals
+from octo_cli.asking import agreed
 from octo_cli.options import AsJson, BesideConfig, Debug, StoreDirectory
 from octo_cli.session import Session
 
@@ -162,7 +162,7 @@ def prune(
     age = None if older_than is None else _age("--older-than", older_than)
     with found:
         numbers = signals.run(session, kept.prune(found, now=time.time_ns(), older_than=age, keep=keep))
-        if numbers and not yes and not _agreed(session, f"remove {_count(len(numbers))} from `{found}`?"):
+        if numbers and not yes and not agreed(session, f"remove {_count(len(numbers))} from `{found}`?"):
             numbers = []
         signals.run(session, kept.remove(found, numbers))
     _answer(session, {"path": str(found), "removed": len(numbers)}, f"removed {_count(len(numbers))}", json=json)
@@ -207,14 +207,6 @@ def _find(session: Session, store: Store, name: str, now: int) -> tuple[Kept, li
 
     with store:
         return signals.run(session, work())
-
-
-def _agreed(session: Session, question: str) -> bool:
-    """What the person at the terminal says. Raises UsageError when there is none."""
-    if not (session.for_people(session.err) and sys.stdin is not None and sys.stdin.isatty()):
-        raise UsageError(f"{question.rstrip('?')}: nobody is there to be asked", hint="`--yes` does it without asking")
-    session.tell(f"{question} [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _age(option: str, text: str) -> int:

@@ -62,6 +62,9 @@ def rows(db: Connection, *, key: str = "", block: str = "", flow: str = "") -> l
     return [Row(Place(*row[:3]), *row[3:]) for row in found]
 
 
-def delete(db: Connection, key: str, block: str = "") -> int:
-    """Remove the rows of a key, or that of one block; how many there were."""
-    return db.execute("DELETE FROM memories WHERE key = ?1 AND (?2 = '' OR block = ?2)", (key, block)).rowcount
+def delete(db: Connection, key: str, block: str = "", *, workspace: str | None = None) -> int:
+    """Remove the rows of a key, or that of one block, in all workspaces or in one; how many there were."""
+    return db.execute(
+        "DELETE FROM memories WHERE key = ?1 AND (?2 = '' OR block = ?2) AND (?3 IS NULL OR workspace = ?3)",
+        (key, block, workspace),
+    ).rowcount

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from octo.errors import OctoError, UsageError
 from octo.store import entries
@@ -15,6 +15,10 @@ from octo.store.store import Store
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+
+_INDEXES: Final = ("kept_", "turns_index")
+"""How the names of tables begin that only serve to find what stands in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ async def contents(store: Store) -> Contents | None:
 
     def work(db: Connection) -> Contents:
         version: int = db.execute("PRAGMA user_version").fetchone()[0]
-        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-        names: list[str] = [name for (name,) in tables]
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        names: list[str] = [name for (name,) in tables if not name.startswith(("sqlite_", *_INDEXES))]
         counts = {name: db.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in sorted(names)}
         rows = {name: count for name, count in counts.items() if count}
         return Contents(version, _size(store.path), _size(_log(store.path)), rows)

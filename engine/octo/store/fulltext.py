@@ -1,0 +1,182 @@
+"""Search in conversations that are kept as they are: their texts are indexed when they are first searched.
+
+What is deleted leaves the index with it; what is new or has changed comes in with the next search. Where SQLite has no
+full-text index, the texts themselves are looked through.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from octo.store.search import words
+from octo.store.threads import NAMESPACE, PREFIX
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+SEPARATOR: Final = "\x1f"
+"""Stands between the parts of an id."""
+
+
+class Source(NamedTuple):
+    """A conversation."""
+
+    kind: str
+    """`managed`, `thread`, `working` (what an agent with an id goes on with) or `transcript`."""
+    id: str
+    """The columns that identify it."""
+
+
+class Said(NamedTuple):
+    """A text of a conversation, and whose it is."""
+
+    role: str
+    text: str
+
+
+class Hit(NamedTuple):
+    """A text in which all words of the query were found."""
+
+    source: Source
+    said: Said
+
+
+_STAMPS: Final = f"""
+    SELECT 'managed', workspace || char(31) || key || char(31) || block, updated FROM memories
+    UNION ALL
+    SELECT 'thread', substr(key, {len(PREFIX) + 1}), version FROM entries
+    WHERE namespace = '{NAMESPACE}' AND key >= '{PREFIX}' AND key < '{PREFIX[:-1]}0'
+    UNION ALL
+    SELECT 'working', agent || char(31) || thread, version FROM threads
+    WHERE version > 0 AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.thread = threads.number)
+    UNION ALL
+    SELECT 'transcript', id, updated FROM transcripts
+"""
+"""All conversations, each with what changes when it does."""
+
+_OLD: Final = {
+    "memories": ("managed", "old.workspace || char(31) || old.key || char(31) || old.block"),
+    "entries": ("thread", f"CASE old.namespace WHEN '{NAMESPACE}' THEN substr(old.key, {len(PREFIX) + 1}) END"),
+    "threads": ("working", "old.agent || char(31) || old.thread"),
+    "transcripts": ("transcript", "old.id"),
+}
+"""The tables that hold them, each with the kind and the id of a row that is deleted."""
+
+
+def search(
+    db: Connection,
+    query: str,
+    read: Callable[[Connection, Source], Iterable[Said]],
+    *,
+    kinds: Collection[str],
+    most: int,
+    full_text: bool = True,
+) -> list[Hit]:
+    """The texts that hold all words of the query, the latest first. Needs a connection that may write.
+
+    `read` gives the texts of a conversation.
+    """
+    wanted = words(query)
+    if not wanted or not kinds:
+        return []
+    _prepare(db)
+    indexed = full_text and _has_index(db)
+    _refresh(db, read)
+    if indexed:
+        found, terms = "number IN (SELECT rowid FROM kept_index WHERE kept_index MATCH ?)", [_expression(wanted)]
+    else:
+        found, terms = " AND ".join(["text LIKE ?"] * len(wanted)), [f"%{word}%" for word in wanted]
+    rows = db.execute(
+        f"""
+        SELECT kind, id, role, text FROM kept_texts
+        WHERE {found} AND kind IN ({", ".join("?" * len(kinds))})
+        ORDER BY number DESC LIMIT ?
+        """,
+        (*terms, *kinds, most),
+    )
+    return [Hit(Source(kind, id), Said(role, text)) for kind, id, role, text in rows]
+
+
+def _prepare(db: Connection) -> None:
+    """Make the tables that the index needs, unless they are there."""
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'kept_sources'").fetchone():
+        return
+    db.execute(
+        "CREATE TABLE kept_sources (kind TEXT NOT NULL, id TEXT NOT NULL, stamp INTEGER, PRIMARY KEY (kind, id))"
+    )
+    db.execute(
+        """
+        CREATE TABLE kept_texts (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind TEXT NOT NULL,
+            id TEXT NOT NULL,
+            role TEXT NOT NULL,
+            text TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX kept_texts_source ON kept_texts (kind, id)")
+    db.execute(
+        """
+        CREATE TRIGGER kept_source_gone AFTER DELETE ON kept_sources
+        BEGIN DELETE FROM kept_texts WHERE kind = old.kind AND id = old.id; END
+        """
+    )
+    for table, (kind, id) in _OLD.items():
+        db.execute(
+            f"""
+            CREATE TRIGGER kept_{table}_gone AFTER DELETE ON {table}
+            BEGIN DELETE FROM kept_sources WHERE kind = '{kind}' AND id = {id}; END
+            """
+        )
+
+
+def _has_index(db: Connection) -> bool:
+    """Whether there is a full-text index, which is made if SQLite has any."""
+    try:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'kept_index'").fetchone():
+            db.execute(
+                """
+                CREATE VIRTUAL TABLE kept_index
+                USING fts5(text, content = 'kept_texts', content_rowid = 'number', tokenize = 'unicode61')
+                """
+            )
+            db.execute("INSERT INTO kept_index (kept_index) VALUES ('rebuild')")
+            db.execute(
+                """
+                CREATE TRIGGER kept_text_new AFTER INSERT ON kept_texts
+                BEGIN INSERT INTO kept_index (rowid, text) VALUES (new.number, new.text); END
+                """
+            )
+            db.execute(
+                """
+                CREATE TRIGGER kept_text_gone AFTER DELETE ON kept_texts
+                BEGIN INSERT INTO kept_index (kept_index, rowid, text) VALUES ('delete', old.number, old.text); END
+                """
+            )
+    except sqlite3.OperationalError as error:
+        if "no such module" in str(error):
+            return False
+        raise
+    return True
+
+
+def _refresh(db: Connection, read: Callable[[Connection, Source], Iterable[Said]]) -> None:
+    """Take in what is new or has changed since the last search."""
+    known = {Source(kind, id): stamp for kind, id, stamp in db.execute("SELECT kind, id, stamp FROM kept_sources")}
+    there = {Source(kind, id): stamp for kind, id, stamp in db.execute(_STAMPS)}
+    stale = [source for source, stamp in known.items() if there.get(source) != stamp]
+    db.executemany("DELETE FROM kept_sources WHERE kind = ? AND id = ?", stale)
+    for source, stamp in there.items():
+        if known.get(source) != stamp:
+            db.execute("INSERT INTO kept_sources VALUES (?, ?, ?)", (*source, stamp))
+            db.executemany(
+                "INSERT INTO kept_texts (kind, id, role, text) VALUES (?, ?, ?, ?)",
+                [(*source, *said) for said in read(db, source) if said.text.strip()],
+            )
+
+
+def _expression(wanted: list[str]) -> str:
+    return " ".join(f'"{word}"*' for word in wanted)
