@@ -44,6 +44,7 @@ NAME: Final = "chat_completions"
 _FAILED: Final = frozenset({"error", "insufficient_system_resource"})
 """Reasons to stop that are none: the answer was given up."""
 _CUT_OFF: Final = frozenset({"length", "model_length"})
+_FILTERED: Final = "content_filter"
 
 
 _GROWING: Final = frozenset({"text", "summary", "data"})
@@ -98,6 +99,8 @@ class Decoder:
         """The call that fragments of a slot belong to now."""
         self._calls: list[_Call] = []
         self._finish_reason = ""
+        self._filters: list[str] = []
+        """What a filter found in the answer, where the server names it."""
         self._model = ""
         self._usage: Json = None
 
@@ -138,7 +141,13 @@ class Decoder:
             stop_reason=_stop_reason(self._finish_reason, bool(refusal), bool(calls)),
             model=self._model,
             usage=self.usage,
+            stop_detail="" if refusal else self._stop_detail(),
         )
+
+    def _stop_detail(self) -> str:
+        if self._finish_reason != _FILTERED:
+            return ""
+        return ": ".join(filter(None, (_FILTERED, ", ".join(dict.fromkeys(self._filters)))))
 
     def _reasoning(self) -> Iterator[Reasoning]:
         text = clean_text("".join(self._thinking))
@@ -167,6 +176,7 @@ class Decoder:
         if whole is not None:
             self.complete = True
         self._finish_reason = reason or self._finish_reason
+        self._filters += _filters(choice.get("content_filter_results"))
         return [*deltas, *self._end()] if reason or self.complete else deltas
 
     def _extend(self, delta: Json, *, whole: bool) -> list[Delta]:
@@ -319,12 +329,19 @@ def _pages(annotations: Json) -> Iterator[Citation]:
                 yield Citation(clean_text(url), clean_text(text_of(told.get("title"))), *places)
 
 
+def _filters(results: Json) -> Iterator[str]:
+    """The names of the filters that caught something."""
+    for name, found in results.items() if isinstance(results, dict) else ():
+        if isinstance(found, dict) and found.get("filtered") is True:
+            yield clean_text(name)
+
+
 def _given_up(error: Json, reason: str) -> ProviderError:
     return faults.from_event(error or {"code": 503, "message": f"the model gave up (`{reason}`)"})
 
 
 def _stop_reason(reason: str, refused: bool, calls: bool) -> StopReason:
-    if refused or (reason == "content_filter" and not calls):
+    if refused or (reason == _FILTERED and not calls):
         return "refusal"
     if reason in _CUT_OFF:
         return "max_tokens"

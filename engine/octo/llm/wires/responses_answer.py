@@ -36,6 +36,7 @@ from octo.values import Json, clean_text
 NAME: Final = "responses"
 """What this wire writes into the replay data that it makes."""
 
+_FILTERED: Final = "content_filter"
 _KEPT: Final = ("type", "id", "summary", "encrypted_content", "content")
 """What is sent back of an item of reasoning; the vendor refuses the rest of what it says of one."""
 _SEARCH: Final = ("type", "id", "status", "action")
@@ -112,6 +113,7 @@ class Decoder:
             stop_reason=self._stop_reason(refused=bool(refusal), calls=any(isinstance(p, ToolCall) for p in parts)),
             model=self._model,
             usage=self.usage,
+            stop_detail=_FILTERED if self._cut_by == _FILTERED and not refusal else "",
         )
 
     def _parts(self, item: _Item) -> Iterator[Part]:
@@ -141,7 +143,7 @@ class Decoder:
         return Search(clean_text(query), {**self._mark, "item": told} if all(told.values()) else None)
 
     def _stop_reason(self, *, refused: bool, calls: bool) -> StopReason:
-        if refused or self._cut_by == "content_filter":
+        if refused or self._cut_by == _FILTERED:
             return "refusal"
         if self._cut_by == "max_output_tokens":
             return "max_tokens"

@@ -753,6 +753,31 @@ def test_why_the_model_stopped(reason: str, delta: Json, expected: str):
     assert decode(whole(delta, reason))[1].stop_reason == expected
 
 
+@pytest.mark.parametrize(
+    ("found", "detail"),
+    [
+        (None, "content_filter"),
+        ({"hate": {"filtered": False}, "violence": {"filtered": True, "severity": "high"}}, "content_filter: violence"),
+        ("of another kind", "content_filter"),
+    ],
+    ids=["unnamed", "named", "unreadable"],
+)
+def test_an_answer_that_was_filtered_says_so(found: Json, detail: str):
+    ended = chunk("content_filter")
+    ended["choices"][0]["content_filter_results"] = found
+    streamed = decode(chunk(content="I wou"), ended, DONE)[1]
+
+    assert (streamed.stop_reason, streamed.stop_detail) == ("refusal", detail)
+    assert decode(whole({"content": None}, "content_filter"))[1].stop_detail == "content_filter"
+
+
+@pytest.mark.parametrize("reason", ["stop", "content_filter"])
+def test_a_refusal_in_words_says_enough(reason: str):
+    response = decode(chunk(refusal="I cannot"), *end(reason))[1]
+
+    assert (response.text, response.stop_detail) == ("I cannot", "")
+
+
 def test_what_a_model_says_to_refuse_is_its_answer():
     deltas, response = decode(chunk(refusal="I "), chunk(refusal="cannot"), *end())
 

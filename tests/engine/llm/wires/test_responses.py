@@ -618,6 +618,14 @@ def test_why_the_model_stopped(output: list[Json], reason: str | None, expected:
     assert decode(ended(*output, reason=reason))[1].stop_reason == expected
 
 
+def test_an_answer_that_was_filtered_says_so():
+    filtered = decode(ended(message(output_text("I wou")), reason="content_filter"))[1]
+    refused = decode(ended(message({"type": "refusal", "refusal": "no"}), reason="content_filter"))[1]
+
+    assert (filtered.stop_reason, filtered.stop_detail) == ("refusal", "content_filter")
+    assert (refused.stop_reason, refused.text, refused.stop_detail) == ("refusal", "no", "")
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
