@@ -123,15 +123,14 @@ class Watch:
 
     async def compaction_started(self, strategy: str, before: int, most: int) -> None:
         self.telling.compaction_started(strategy, before, most)
-        await self.tell("compaction_start", self._compaction(strategy, before))
+        gauge = {"contextTokens": before, "contextMaxTokens": self._context_max}
+        await self.tell("compaction_start", {"strategy": strategy, "before": before, **gauge})
 
     async def compaction_ended(self, strategy: str, before: int, after: int, most: int, dropped: int) -> None:
         self.telling.compaction_ended(strategy, before, after, most, dropped)
-        await self.tell("compaction_end", self._compaction(strategy, before) | {"after": after, "dropped": dropped})
-
-    def _compaction(self, strategy: str, before: int) -> dict[str, Json]:
-        gauge = {"contextTokens": before, "contextMaxTokens": self._context_max}
-        return {"strategy": strategy, "before": before, **gauge}
+        gauge = {"contextTokens": after, "contextMaxTokens": self._context_max}
+        told = {"strategy": strategy, "before": before, "after": after, "dropped": dropped, **gauge}
+        await self.tell("compaction_end", told)
 
     async def thread_named(self, title: str, thread: str) -> None:
         await self.tell("thread_title", {"title": title, "thread": thread})

@@ -36,6 +36,7 @@ KINDS: Final = (
     "agent.tool_call",
     "agent.tool_result",
     "agent.guardrail",
+    "agent.compaction",
     "llm.embed",
     "trace.dropped",
 )

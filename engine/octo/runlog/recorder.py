@@ -15,6 +15,7 @@ from octo.observe import (
     AgentGaveUp,
     BlockEntered,
     BlockLeft,
+    CompactionEnded,
     Event,
     FlowEnded,
     FlowStarted,
@@ -104,6 +105,7 @@ class Recorder:
         ToolStarted,
         ToolReturned,
         AgentGaveUp,
+        CompactionEnded,
         TextsEmbedded,
     )
 
@@ -160,6 +162,8 @@ class Recorder:
             case AgentGaveUp():
                 attrs = {"iteration": event.iteration, "reason": event.reason, "detail": event.detail or None}
                 self._note(event, "agent.guardrail", attrs=_known(attrs))
+            case CompactionEnded():
+                self._compaction(event)
             case TextsEmbedded():
                 self._embedding(event)
 
@@ -197,6 +201,10 @@ class Recorder:
             error=event.error.message if event.error else "",
             attrs=_known(attrs),
         )
+
+    def _compaction(self, event: CompactionEnded) -> None:
+        gauge = {"before": event.before, "after": event.after, "contextMaxTokens": event.most}
+        self._note(event, "agent.compaction", attrs={"strategy": event.strategy, "dropped": event.dropped, **gauge})
 
     def _embedding(self, event: TextsEmbedded) -> None:
         attrs = {

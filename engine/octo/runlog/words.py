@@ -54,6 +54,8 @@ def detail(node: Node) -> str:
         case "note" if node.first.kind == "llm.embed":
             texts = node.attrs.get("texts")
             return f"{node.attrs.get('model')} · {number(texts)} text{'' if texts == 1 else 's'}"
+        case "note" if node.first.kind == "agent.compaction":
+            return f"{number(node.attrs.get('before'))} → {number(node.attrs.get('after'))} tokens"
         case "note":
             return str(node.attrs.get("reason", ""))
     return ""

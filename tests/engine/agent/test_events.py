@@ -249,6 +249,19 @@ async def test_only_listed_events_are_sent():
     assert told.types == ["tool_result", "done"]
 
 
+async def test_a_conversation_that_is_made_shorter_is_told():
+    replies = [reply("x" * 400, call("t", {"n": n}, f"c{n}"), usage=Usage(prompt_tokens=200 * n)) for n in (1, 2)]
+
+    _, told = await heard(f"contextMaxTokens: 500\n{TOOL}", *replies, reply("done"))
+
+    about = {"iteration": 3.0, "strategy": "prune", "before": 600.0, "contextMaxTokens": 500.0}
+    assert told.bodies[8:10] == [
+        {"type": "compaction_start", "contextTokens": 600.0, **about},
+        {"type": "compaction_end", "contextTokens": 400.0, "after": 400.0, "dropped": 2.0, **about},
+    ]
+    assert told.types[10] == "turn_start"
+
+
 # ---------------------------------------------------------------- calls of one turn
 
 

@@ -14,7 +14,7 @@ from http_api import Api, as_json
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import Retry, TextDelta, Usage
 from octo.message import Dropped
-from octo.observe import ModelDelta, TurnStarted
+from octo.observe import CompactionEnded, ModelDelta, TurnStarted
 from octo.runlog.record import PIECES, Record
 from octo.runlog.recorder import Recorder, Writer
 from octo.runlog.tree import totals, tree
@@ -679,3 +679,18 @@ def test_an_answer_that_broke_off_is_always_told():
             "attrs": {"iteration": 1, "attempt": 1, "reason": "the line broke"},
         }
     ]
+
+
+def test_a_conversation_that_was_made_shorter_is_told():
+    records: list[Record] = []
+    recorder(records).notify(CompactionEnded("main.ag", "e", "prune", before=900, after=400, most=500, dropped=3))
+
+    assert [plain(record) for record in records] == [
+        {
+            "seq": 1,
+            "kind": "agent.compaction",
+            "path": "main.ag",
+            "attrs": {"strategy": "prune", "before": 900, "after": 400, "contextMaxTokens": 500, "dropped": 3},
+        }
+    ]
+    assert [detail(node) for node in tree(records)] == ["900 → 400 tokens"]
