@@ -12,7 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from octo.errors import OctoError
-from octo.observe import AgentEnded, AgentStarted, Event, FlowEnded, FlowStarted, ModelDelta, ToolReturned, TurnEnded
+from octo.observe import (
+    AgentEnded,
+    AgentStarted,
+    Event,
+    FlowEnded,
+    FlowStarted,
+    ModelDelta,
+    TextsEmbedded,
+    ToolReturned,
+    TurnEnded,
+)
 from octo.runlog.record import Record
 from octo.runlog.recorder import Recorder
 from octo.store import runs
@@ -85,7 +95,7 @@ class Live:
             self.waiting.append(note.text)
         self.waiting.append(self.last.within(0).text)
 
-    def working(self, event: AgentEnded | TurnEnded | ToolReturned) -> int | None:
+    def working(self, event: AgentEnded | TurnEnded | ToolReturned | TextsEmbedded) -> int | None:
         """The position of the agent that an event is about."""
         for position in reversed(range(len(self.agents))):
             agent = self.agents[position]
@@ -170,7 +180,7 @@ class Keeper:
                 self._agent_started(run, event)
             case AgentEnded():
                 self._agent_ended(run, event)
-            case TurnEnded() | ToolReturned():
+            case TurnEnded() | ToolReturned() | TextsEmbedded():
                 self._spend(run, event)
         if run in self._live:
             self._news.set()
@@ -227,7 +237,7 @@ class Keeper:
         agent.error = self._text(event.error)
         run.changed.add(position)
 
-    def _spend(self, run: Live, event: TurnEnded | ToolReturned) -> None:
+    def _spend(self, run: Live, event: TurnEnded | ToolReturned | TextsEmbedded) -> None:
         position = run.working(event)
         spenders = [run.row.spent]
         if position is not None:
@@ -237,7 +247,7 @@ class Keeper:
             if isinstance(event, ToolReturned):
                 spent.tool_calls += 1
             else:
-                spent.turns += 1
+                spent.turns += isinstance(event, TurnEnded)
                 _charge(spent, event.usage)
 
     # ------------------------------------------------------------ writing it down

@@ -77,6 +77,7 @@ CONFIG = MODEL + "\n".join(
         flow("fails", AGENT, "- {type: set-payload, name: price, settings: {value: '{\"a\": 1}[env.TOKEN]'}}"),
         flow("drops", AGENT, python("drop")),
         flow("waits", AGENT, python("wait")),
+        flow("embeds", AGENT, "- {type: ai-embed, connector: model, model: e, text: '\"12345678\"'}"),
         flow("splits", "- {type: split, items: body}", AGENT),
         flow("repeats", AGENT, "- {type: foreach, items: '[1,2,3,4]', body: {process: [{type: log, message: body}]}}"),
     ]
@@ -162,6 +163,15 @@ async def test_a_run_without_an_agent_touches_no_store(tmp_path: Path, flow: str
         await octo.invoke(flow, {"ask": False})
 
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_vectors_of_texts_count_as_read_and_are_no_turns(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as octo:
+        await octo.invoke("embeds")
+        await octo.until("completed")
+
+        run = await octo.run()
+        assert (run.row.spent, run.agents[0].spent) == (Spent(2, 1, 2502, 39), Spent(2, 1, 2500, 39))
 
 
 async def test_what_happened_before_the_agent_began_is_in_the_log(tmp_path: Path) -> None:
