@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import dedent, indent
 from typing import Any, TypeVar
 
+from octo.errors import ConfigError
 from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, File, Reasoning, Text, ToolCall, Usage
 from octo.message import Message
 from octo.observe import Event, LogLine, Observer
@@ -158,3 +159,12 @@ async def run(
         message = await runtime.invoke("f", body, vars=dict(vars or {}))
     assert model.replies == []
     return Ran(message, model.requests, [event.text for event in log.events if event.level != "debug"])  # type: ignore[attr-defined]  # only log lines
+
+
+def problems(keys: str, files: Mapping[str, str] | None = None) -> list[tuple[str, str | None]]:
+    """What is wrong with an agent that has these keys, warnings included: messages, and what to do."""
+    try:
+        found = list(harness.config(config_text(keys), files=files).warnings)
+    except ConfigError as error:
+        found = list(error.problems)
+    return [(problem.message, problem.hint) for problem in found]

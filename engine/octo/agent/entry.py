@@ -140,7 +140,8 @@ class PlainEntry(Model):
     def laid_over(self, inputs: Mapping[str, Binding]) -> Self:
         """The same tool with some of its parameters bound in another way."""
         changed = self.model_copy(update={"inputs": {**self.inputs, **inputs}})
-        changed.__dict__.pop("filled", None)  # a copy takes over what was worked out from the bindings before
+        for worked_out in ("filled", "checker"):  # from the bindings before
+            changed.__dict__.pop(worked_out, None)
         return changed
 
     @cached_property

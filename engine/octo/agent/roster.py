@@ -13,7 +13,7 @@ from octo.agent.tools import RESERVED, Tool
 from octo.block import Finding
 from octo.chat_connector import ChatConnector
 from octo.config.explain import CallableTool, Parameter
-from octo.errors import OctoError, did_you_mean
+from octo.errors import OctoError, did_you_mean, near
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ def laid_over(entries: Iterable[E], overlay: Overlay) -> tuple[E, ...]:
         entry.laid_over(overlay[entry.name]) if entry.name in overlay and not entry.web_search else entry
         for entry in entries
     )
+
+
+def unmatched(entries: Iterable[PlainEntry], overlay: Overlay) -> int:
+    """How many names of an overlay no tool has."""
+    return len(overlay.keys() - {entry.name for entry in entries if not entry.web_search})
 
 
 def narrowed(entries: tuple[E, ...], enabled: Json, run: Run) -> tuple[E, ...]:
@@ -190,6 +195,7 @@ def check_overlay(entries: Sequence[PlainEntry], overlay: Overlay) -> Iterator[F
         parameters = entry.parameters
         for parameter in inputs:
             if parameters is not None and parameter not in parameters:
-                hint = did_you_mean(parameter, parameters) or "it is passed on all the same"
+                match = near(parameter, parameters)
+                hint = f"did you mean `{match}`?" if match else "it is passed on all the same"
                 text = f"ai-agent tool `{name}` has no parameter `{parameter}`"
                 yield Finding(text, ("toolInputs", name, parameter), hint, warning=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from octo.agent.tools import LOAD_SKILL, BuiltIn
-from octo.errors import OctoError, did_you_mean
+from octo.errors import OctoError
 from octo.fields import Model, Text
 from octo.llm.chat import ToolDefinition
 from octo.values import Json
@@ -66,14 +66,10 @@ def loader(skills: Sequence[Skill]) -> BuiltIn:
     )
 
     async def load(arguments: dict[str, Json], message: Message, run: Run) -> str:
-        name = arguments["name"]
-        skill = by_name.get(name)
-        if skill is None:
-            hint = did_you_mean(name, by_name)
-            raise OctoError(f'unknown skill "{name}"{f"; {hint}" if hint else ""}')
+        skill = by_name[arguments["name"]]
         try:
             return run.render(skill.resource, message)
         except OctoError as error:
-            raise OctoError(f'skill "{name}": {error.message}') from error
+            raise OctoError(f'skill "{skill.name}": {error.message}') from error
 
     return BuiltIn(definition, load, idempotent=True)

@@ -198,6 +198,8 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
     def _roster(self, message: Message, run: Run) -> roster.Roster:
         """What the model is offered in this run."""
         entries = self._entries
+        if count := roster.unmatched(entries, self.tool_inputs):
+            run.log("info", "names in toolInputs that no tool has", block=self.address, count=float(count))
         if self.enabled_tools is not None and self.enabled_tools.is_given:
             enabled = self.enabled_tools.of(message, run, "ai-agent: enabledTools")
             entries = roster.narrowed(entries, enabled, run)

@@ -417,7 +417,11 @@ async def test_observers_are_told_of_every_step_in_order():
 
     id = ran.message.event_id
     told = [
-        {name: getattr(event, name) for name in event.__slots__ if name not in ("seconds", "stamp", "request", "response")}
+        {
+            name: getattr(event, name)
+            for name in event.__slots__
+            if name not in ("seconds", "stamp", "request", "response")
+        }
         | {"kind": type(event)}
         for event in listener.events
     ]

@@ -1,4 +1,4 @@
-"""octo/agent/tools.py, entry.py, kinds.py, bindings.py: one tool call, and where its parameters come from."""
+"""octo/agent/tools.py, octo/agent/entry.py, octo/agent/bindings.py: one tool call, and where parameters come from."""
 
 import pytest
 
