@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["running", "completed", "dropped", "failed", "interrupted"]
 
 LAST: Final = "latest"
+_BAD: Final = ("failed", "interrupted")
 _FROM_THE_END: Final = re.compile(r"-[1-9]\d{0,5}")
 _KNOWN: Final = 1000
 """How many ids are looked through for one that is nearly the same."""
@@ -41,10 +42,6 @@ class Kept:
     state: State
     agents: tuple[AgentRow, ...]
 
-    @property
-    def has_failed(self) -> bool:
-        return self.state in ("failed", "interrupted")
-
     def seconds(self, now: int) -> float | None:
         """How long it took, or has taken so far; None when nobody knows."""
         end = now if self.state == "running" else self.row.ended
@@ -57,8 +54,9 @@ async def newest(
     """The newest runs first: those of a flow, since a point in time, that failed."""
 
     def work(db: Connection) -> list[Kept]:
-        found = (_kept(db, row, now) for row in runs.newest(db, flow=flow, since=since))
-        return list(islice((run for run in found if run.has_failed or not failed), limit))
+        rows = runs.newest(db, flow=flow, since=since)
+        found = (row for row in rows if not failed or _state(row, now) in _BAD)
+        return [_kept(db, row, now) for row in islice(found, limit)]
 
     return await store.read(work, [])
 

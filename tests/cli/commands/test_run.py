@@ -333,6 +333,34 @@ def test_messages_that_wait_in_a_queue_survive_a_reload(start: Start, tmp_path: 
     assert program.stop() == 0
 
 
+# ---------------------------------------------------------------- runs of agents
+
+AGENT = """\
+connectors:
+  - name: model
+    type: llm-scripted
+    settings: {turns: [{text: '"done"'}]}
+flows:
+  - name: tick
+    source: {type: cron, settings: {schedule: '@every 1s', payload: '"tick"'}}
+    process:
+      - type: ai-agent
+        connector: model
+        prompt: Say so.
+        tools: [{name: look, description: Looks., process: [{type: log, settings: {message: body}}]}]
+      - {type: log, settings: {message: '"BODY"'}}
+"""
+
+
+def test_runs_of_agents_are_kept(start: Start, octo: Any) -> None:
+    program = start(config=AGENT)
+    program.until("BODY")
+    assert program.stop() == 0
+
+    runs = json.loads(octo("runs", "list").stdout)["runs"]
+    assert {(run["flow"], run["outcome"], run["turns"]) for run in runs} == {("tick", "completed", 1)}
+
+
 # ---------------------------------------------------------------- run log
 
 
