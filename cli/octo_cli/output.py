@@ -23,7 +23,8 @@ def document(session: Session, parts: Mapping[str, Json], *, json: bool = False)
     if session.mask is not str:
         parts = masked(Ordered(parts), session.mask)
     if json or not session.for_people(session.out):
-        _put(session, dumps(Ordered(parts)))
+        line = dumps(Ordered(parts))
+        _put(session, printable(line) if session.for_people(session.out) else line)
         return
     words = printable(laid_out(Ordered(parts)))
     if not session.coloured(session.out):

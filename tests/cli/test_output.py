@@ -60,6 +60,13 @@ def test_control_characters_do_not_reach_a_terminal() -> None:
     assert shown == '{\n  "t": "\\u001b[2J\\u0007\\u009b\\u007f"\n}\n'
 
 
+def test_control_characters_of_one_line_do_not_reach_a_terminal_either() -> None:
+    shown = {"t": "\x1b[2J\x07\x9b\x7f"}
+
+    assert printed(Terminal(), shown, json=True) == '{"t":"\\u001b[2J\\u0007\\u009b\\u007f"}\n'
+    assert printed(io.StringIO(), shown) == '{"t":"\\u001b[2J\\u0007\x9b\x7f"}\n'
+
+
 def test_secrets_are_hidden_in_texts_keys_and_numbers() -> None:
     stream = io.StringIO()
     session = Session({}, out=stream, mask=lambda text: text.replace("123456", "***"))
