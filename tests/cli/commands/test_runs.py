@@ -1,6 +1,7 @@
 """octo_cli/commands/runs.py, octo_cli/run_table.py, octo_cli/run_tree.py: looking at runs, and at a run log."""
 
 import json
+import os
 import re
 import signal
 import stat
@@ -312,6 +313,34 @@ def test_runs_are_pruned_once_it_is_said_twice(octo: Any, invoke: Any) -> None:
     assert octo("runs", "prune", "--older-than", "0", "--yes").stdout == '{"path":".octo/octo.db","removed":1}\n'
 
 
+@pytest.mark.parametrize(("said", "left"), [("y\n", 0), ("\n", 1), ("no\n", 1)], ids=["yes", "nothing", "no"])
+def test_a_person_is_asked_before_runs_are_removed(
+    octo: Any, invoke: Any, tmp_path: Path, said: str, left: int
+) -> None:
+    invoke()
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "octo_cli", "runs", "prune", "--keep", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=end, stdout=subprocess.PIPE, stderr=end, text=True) as process:
+        os.write(terminal, said.encode())
+        stdout, _ = process.communicate()
+    os.close(end)
+    told = os.read(terminal, 1000).decode()
+    os.close(terminal)
+
+    assert "remove 1 run from `.octo/octo.db`? [y/N] " in told
+    assert json.loads(stdout)["removed"] == 1 - left
+    assert len(runs_of(octo)) == left
+
+
+def test_what_a_flow_calls_itself_cannot_steer_the_terminal(octo: Any, tmp_path: Path) -> None:
+    named = CONFIG.replace("name: ask", r'name: "ask\e[31m"').replace("body.none", r"'{\"a\": 1}[\"\e]0;x\a\"]'")
+    (tmp_path / "app.yaml").write_text(named, encoding="utf-8")
+    octo("invoke", "--config", "app.yaml", "--flow", "ask\x1b[31m")
+
+    for command in (("list",), ("show", "latest")):
+        assert "\x1b" not in octo("runs", *command, terminal="out").stdout
+
+
 @pytest.mark.parametrize(
     ("args", "error"),
     [
@@ -360,9 +389,10 @@ def test_a_run_is_running_until_its_process_is_killed(octo: Any, tmp_path: Path)
     command = [sys.executable, "-m", "octo_cli", "invoke", "--config", "app.yaml", "--flow", "waits", "--data", "1"]
     with subprocess.Popen(command, cwd=tmp_path) as process:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not (found := json.loads(octo("runs", "list").stdout)["runs"]):
+        while time.monotonic() < deadline and '"name":"python"' not in octo("runs", "show", "latest").stdout:
             time.sleep(0.05)
-        assert [run["outcome"] for run in found] == ["running"]
+        (run,) = json.loads(octo("runs", "list").stdout)["runs"]
+        assert run["outcome"] == "running"
         process.kill()
     (run,) = json.loads(octo("runs", "list", "--failed").stdout)["runs"]
 
