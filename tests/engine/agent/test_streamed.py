@@ -11,12 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acting import acting
 from fake_model import FakeRuntime, Listener, config_text
 from octo.agent.events import decoded
 from octo.errors import OctoError
+from octo.llm.transport import Transport
+from octo.message import Message
 from octo.observe import BlockEntered, ToolCalled, TurnEnded
 from octo.testing import harness
+from vendor import AnthropicServer, reply
 from vendor.doubles import DOUBLES, Double, Offline, Said
+from vendor.faults import hang, reset
 
 EXAMPLES = 5_000 if os.environ.get("OCTO_SOAK") else 120
 
@@ -101,3 +106,54 @@ def test_a_streamed_run_equals_one_that_was_not(double: Double):
         asyncio.run(compare(double, script))
 
     equals()
+
+
+# ---------------------------------------------------------------- over a real connection
+
+ANTHROPIC = next(double for double in DOUBLES if double.name == "Anthropic Messages")
+
+
+async def over_http(server: AnthropicServer, hear: Any, **options: Any) -> tuple[Message, list[Any]]:
+    """The message after a run of an agent whose chain is a function, and the events that it was told."""
+    told: list[Any] = []
+
+    async def listen(message: Any, run: Any) -> None:
+        told.append(message.body)
+        await hear(message)
+
+    async def at_once(_: float) -> None:
+        """Waits for nothing."""
+
+    loaded = acting(harness.config(config_text(KEYS + STREAMED.replace("turn_end, ", "retry, "))), {"hear": listen})
+    async with Transport({}, sleep=at_once, **options) as transport, FakeRuntime(loaded) as runtime:
+        runtime.model = ANTHROPIC.asked(server.url, transport)  # type: ignore[assignment]  # a model
+        return await runtime.invoke("f", "in"), told
+
+
+async def test_a_stop_in_the_middle_of_an_answer_hangs_up():
+    async def stop(message: Message) -> None:
+        message.stop()
+
+    with AnthropicServer([reply("It goes on and on", faults=[hang(after=4)])]) as server:
+        message, told = await asyncio.wait_for(over_http(server, stop), 5)
+
+        assert (message.body, message.stopped) == ("in", True)
+        assert [event["type"] for event in told] == ["text"]
+        (request,) = server.requests
+        assert await asyncio.to_thread(request.abandoned.wait, 5)
+
+
+async def test_an_answer_that_broke_off_is_told_anew():
+    async def listen(_: Message) -> None:
+        """Do nothing."""
+
+    with AnthropicServer([reply("It is", faults=[reset(after=4)]), reply("It is so.")]) as server:
+        message, told = await over_http(server, listen)
+
+    assert message.body == "It is so."
+    first, retry, *rest = told
+    assert (first["type"], retry["type"], retry["attempt"]) == ("text", "retry", 1.0)
+    assert retry["reason"] == (
+        f"POST {server.url}/v1/messages: status 200, but the answer broke off before its end: connection reset by peer"
+    )
+    assert "".join(event["text"] for event in rest) == "It is so."
