@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,20 +32,26 @@ class Proxy:
 
 @asynccontextmanager
 async def proxy(
-    yaml: str, *, guard: Guard | None = None, default: str = "", cors: Iterable[str] = (), keep_alive: float = 15
+    yaml: str,
+    *,
+    guard: Guard | None = None,
+    default: str = "",
+    cors: Iterable[str] = (),
+    keep_alive: float = 15,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Proxy]:
     """Serve the models of a config."""
     log: list[Entry] = []
     async with AsyncExitStack() as stack:
-        doors = Doors(await stack.enter_async_context(gateway(yaml, default)))
+        doors = Doors(await stack.enter_async_context(gateway(yaml, default, environ)))
         app = proxy_app(doors, guard or Guard(), log.append, cors=cors, keep_alive=keep_alive)
         port = await stack.enter_async_context(server.serving(app, "127.0.0.1:0"))
         yield Proxy(f"http://127.0.0.1:{port}", log, doors)
 
 
 @asynccontextmanager
-async def gateway(yaml: str, default: str = "") -> AsyncIterator[Gateway]:
-    async with runtime(yaml) as live:
+async def gateway(yaml: str, default: str = "", environ: Mapping[str, str] | None = None) -> AsyncIterator[Gateway]:
+    async with runtime(yaml, environ=environ) as live:
         yield Gateway(
             {
                 one.instance: Reached(one.instance, one.type, live.live(one.instance, ChatModel))  # type: ignore[type-abstract]  # never instantiated

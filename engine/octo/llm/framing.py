@@ -122,8 +122,13 @@ class WholeEvents:
         return whole
 
     def finish(self) -> bytes:
-        """What is left at the end of the stream."""
-        return bytes(self._held)
+        """The stream is over: an event without its closing blank line, if it is whole in itself. Raises Damaged."""
+        rest = EventFraming(self._limit)
+        if rest.feed(bytes(self._held)) or rest.finish():
+            return bytes(self._held) + b"\n\n"
+        if b"data:" in self._held:
+            raise Damaged("the answer broke off in the middle of an event")
+        return b""
 
 
 def _is_json(data: str) -> bool:

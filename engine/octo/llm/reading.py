@@ -55,7 +55,7 @@ async def read(
         elif stream and not re.search("json|html", content_type):
             await _read_events(chunks, framing(), response, decoder, on_delta, note)
         else:
-            for delta in _decoded(await _whole(chunks), response, decoder, note):
+            for delta in _decoded(await whole(chunks), response, decoder, note):
                 await tell(on_delta, delta)
 
 
@@ -202,7 +202,8 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
+async def whole(chunks: AsyncIterator[bytes]) -> bytes:
+    """A body that is not streamed. Raises TooLong."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk

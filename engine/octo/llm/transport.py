@@ -17,7 +17,7 @@ from octo.llm.chat import OnDelta, Retry
 from octo.llm.credentials import shown_url
 from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
-from octo.llm.reading import read, start_of, tell
+from octo.llm.reading import read, start_of, tell, whole
 from octo.llm.wire import BROKE_OFF, Decoder, HttpCall
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ FOLLOW_REDIRECTS: Final = "OCTO_AI_FOLLOW_REDIRECTS"
 
 _MOST_REDIRECTS: Final = 5
 _FOR_ANYBODY: Final = frozenset({"host", "accept", "accept-encoding", "content-length", "content-type", "user-agent"})
+
+_NO_ADDRESS: Final = (OSError, UnicodeError, OverflowError, ExceptionGroup)
+"""What is raised for a host or a port that cannot be."""
 
 _OF_THE_BYTES: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
@@ -145,10 +148,10 @@ class Transport:
 
     @asynccontextmanager
     async def forward(self, call: HttpCall) -> AsyncIterator[httpx.Response]:
-        """The answer to a call as it comes, of any status but those of redirects.
+        """The answer to a call, of any status but those of redirects: a stream as it comes, else whole.
 
-        A call is made again as long as that may help; an answer that began is not. What breaks while the answer is
-        read is a ProviderError, too.
+        A call is made again as long as that may help; a stream that began is not. What breaks while it is read is a
+        ProviderError, too.
         """
         load_httpx()
         import httpx
@@ -164,10 +167,10 @@ class Transport:
             if not limit.expired():
                 raise
             raise OutOfTime(f"{_target(call)}: no answer within {self._seconds:g} s") from None
-        except (httpx.RequestError, httpx.InvalidURL) as error:
+        except (httpx.RequestError, Damaged) as error:
             raise self._broken(call, error, status) from error
         except TooLong as error:
-            raise ProviderError(f"{_target(call)}: status {status}, but {error}", status=status) from error
+            raise _too_long(call, status, error) from error
 
     async def _opened(self, call: HttpCall, opened: AsyncExitStack) -> httpx.Response:
         for attempt in count(1):
@@ -187,28 +190,32 @@ class Transport:
         raise AssertionError("counting ends")
 
     async def _begun(self, call: HttpCall, opened: AsyncExitStack) -> httpx.Response | Failed:
-        """The answer to one try, left open. Of one that failed, what there is of an answer is read and closed."""
+        """The answer to one try: a stream is left open, else it is read. Of one that failed, what there is of it."""
         import httpx
 
+        status: int | None = None
         if self._sign is not None:
             call = await self._sign(call)
         async with AsyncExitStack() as trying:
             try:
                 response = await trying.enter_async_context(self._response(call))
-                if response.is_success:
+                status = response.status_code
+                if response.is_success and "event-stream" in response.headers.get("content-type", ""):
                     opened.push_async_exit(trying.pop_all())
                     return response
+                if response.is_success:
+                    return _known(response, await whole(response.aiter_bytes()))
                 async with aclosing(response.aiter_bytes()) as chunks:  # type: ignore[type-var]  # it is a generator
                     body = await start_of(chunks)
-            except (httpx.RequestError, httpx.InvalidURL) as error:
-                return Failed(self._broken(call, error, None))
+            except (httpx.RequestError, httpx.InvalidURL, *_NO_ADDRESS) as error:
+                return Failed(self._broken(call, error, status))
+            except TooLong as error:
+                return Failed(_too_long(call, status, error))
         failure = faults.from_answer(response.status_code, response.headers, body)
         if response.is_redirect:
             failure.message = f"{_target(call)}: {failure.message}"
             return Failed(failure)
-        kept = [(name, value) for name, value in response.headers.items() if name not in _OF_THE_BYTES]
-        shown = self._mask(body.decode(errors="replace"))
-        return Failed(failure, httpx.Response(response.status_code, headers=kept, content=shown.encode()))
+        return Failed(failure, _known(response, self._mask(body.decode(errors="replace")).encode()))
 
     def _wait(self, error: ProviderError, attempt: int) -> float:
         """The seconds before the next try: as the provider says, else doubling, and a little at random."""
@@ -225,16 +232,13 @@ class Transport:
             async with self._response(call) as response:
                 status = response.status_code
                 await read(response, decoder, on_delta, stream=call.stream, framing=call.framing, note=self._warn)
-        except (
-            *(httpx.RequestError, httpx.InvalidURL, Damaged),
-            *(OSError, UnicodeError, OverflowError, ExceptionGroup),  # a host or a port that cannot be
-        ) as error:
+        except (httpx.RequestError, httpx.InvalidURL, Damaged, *_NO_ADDRESS) as error:
             try:
                 return decoder.finish()  # the connection broke after the answer was whole
             except Truncated:
                 raise self._broken(call, error, status) from error
         except TooLong as error:
-            raise ProviderError(f"{_target(call)}: status {status}, but {error}", status=status) from error
+            raise _too_long(call, status, error) from error
         except NotAnAnswer as error:
             error.message = f"{_target(call)}: {error.message}"
             raise
@@ -314,8 +318,20 @@ def total_seconds(environ: Mapping[str, str]) -> float:
     return TOTAL_SECONDS
 
 
+def _known(response: httpx.Response, body: bytes) -> httpx.Response:
+    """An answer whose body was read."""
+    import httpx
+
+    kept = [(name, value) for name, value in response.headers.items() if name not in _OF_THE_BYTES]
+    return httpx.Response(response.status_code, headers=kept, content=body)
+
+
 def _target(call: HttpCall) -> str:
     return f"{call.method} {shown_url(call.url)}"
+
+
+def _too_long(call: HttpCall, status: int | None, error: TooLong) -> ProviderError:
+    return ProviderError(f"{_target(call)}: status {status}, but {error}", status=status)
 
 
 def _cut_off(call: HttpCall, status: int | None, text: str) -> Truncated:

@@ -88,9 +88,14 @@ class Gateway:
             if not self._busy:
                 self._left.set()
 
+    @property
+    def busy(self) -> bool:
+        """Whether requests are being answered."""
+        return bool(self._busy)
+
     async def until_unused(self) -> None:
         """Wait for the requests that are being answered."""
-        while self._busy:
+        while self.busy:
             self._left.clear()
             await self._left.wait()
 

@@ -14,7 +14,7 @@ from octo.errors import BadRequest, NotAnAnswer, OctoError, OutOfTime, ProviderE
 from octo.llm import completions, fim, proxy
 from octo.llm.chat import Delta, Retry, Usage
 from octo.llm.completions import Chunks, Head, event
-from octo.llm.framing import EVENT_LIMIT, TooLong, WholeEvents
+from octo.llm.framing import WholeEvents
 from octo.llm.model import ChatModel, HttpModel
 from octo.llm.proxy import ProxyBuildArgs
 from octo.llm.raw import RawObject
@@ -33,6 +33,11 @@ _TRAVELS: Final = re.compile(
     r"|(x|anthropic)-rate-?limit-.*|anthropic-organization-id|openai-(processing-ms|version|model)"
 )
 """The headers of an answer that the client is told of."""
+
+_END: Final = re.compile(
+    rb'^data: ?(\[DONE\]|.*"type": ?"(message_stop|response\.(completed|incomplete|failed))")', re.MULTILINE
+)
+"""The last event of an answer, whichever API gives it."""
 
 
 class BrokenOff(Exception):
@@ -133,14 +138,21 @@ class Relay:
                 await self._whole(response, headers)
 
     async def _stream(self, response: httpx.Response, headers: Headers) -> None:
-        events = WholeEvents()
+        import httpx
+
+        events, ended = WholeEvents(), False
         await self._client.open_stream(headers)
-        async for chunk in response.aiter_bytes():
-            if whole := events.feed(chunk):
-                self._look_into(whole)
-                await self._client.write(whole)
-        if rest := events.finish():
-            await self._client.write(rest)
+        try:
+            async for chunk in response.aiter_bytes():
+                if whole := events.feed(chunk):
+                    ended = _END.search(whole) is not None
+                    self._look_into(whole)
+                    await self._client.write(whole)
+            if last := events.finish():
+                await self._client.write(last)
+        except httpx.RequestError:  # what breaks after the end of an answer makes no difference to it
+            if not ended:
+                raise
         await self._client.close_stream()
 
     def _look_into(self, events: bytes) -> None:
@@ -155,18 +167,14 @@ class Relay:
                     continue
 
     async def _whole(self, response: httpx.Response, headers: Headers) -> None:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > EVENT_LIMIT:
-                raise TooLong("the answer is longer than 32 MiB")
+        body = response.content
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError):
             answer = None
         if isinstance(answer, dict | list):
             self._entry.count_in(answer)
-            await self._client.answer(response.status_code, bytes(body), headers)
+            await self._client.answer(response.status_code, body, headers)
         elif response.is_success:
             raise NotAnAnswer(f"status {response.status_code} without a usable answer: expected JSON")
         else:
@@ -261,8 +269,8 @@ def _kind(error: OctoError) -> tuple[str, int | str | None]:
         return "invalid_request_error", "model_not_found" if isinstance(error, NoConnector) else None
     own = _own(error.body) if isinstance(error, ProviderError) else {}
     kind, code = own.get("type") or own.get("status"), own.get("code")
-    status = error.status if isinstance(error, ProviderError) else None
-    return kind if isinstance(kind, str) else "upstream_error", code if isinstance(code, int | str) else status
+    code = code if isinstance(code, int | str) else status_of(error)
+    return kind if isinstance(kind, str) else "upstream_error", code
 
 
 def _own(body: str) -> Mapping[str, Json]:

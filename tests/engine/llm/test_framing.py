@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octo.llm.framing import EventFraming, TooLong
+from octo.llm.framing import Damaged, EventFraming, TooLong, WholeEvents
 
 EVENTS = ['{"type":"ping"}', '{"text":"naïve — 日本 😀"}', '{"a":\n"two data lines"}', "[DONE]"]
 
@@ -124,3 +124,28 @@ def test_many_events_may_be_longer_together_than_one_may_be():
     event = b"data: " + json.dumps("x" * 60).encode() + b"\n\n"
 
     assert len(framing.feed(event * 50)) == 50
+
+
+@pytest.mark.parametrize(
+    ("chunks", "told"),
+    [
+        ([b"data: 1\n\ndata: 2", b"\n\n"], b"data: 1\n\ndata: 2\n\n"),
+        ([b"data: 1\r", b"\n\r\n", b": x"], b"data: 1\r\n\r\n"),
+        ([b"data: 1\n\ndata: [DONE]"], b"data: 1\n\ndata: [DONE]\n\n"),
+        ([b'data: {"a": 1}\n'], b'data: {"a": 1}\n\n\n'),
+        ([b": alive\n"], b""),
+    ],
+    ids=["whole", "line ends", "without its end", "without its blank line", "a comment"],
+)
+def test_events_are_told_whole(chunks: list[bytes], told: bytes):
+    events = WholeEvents()
+
+    assert b"".join([*map(events.feed, chunks), events.finish()]) == told
+
+
+def test_a_stream_that_ends_in_the_middle_of_an_event_is_damaged():
+    events = WholeEvents()
+    events.feed(b'data: 1\n\ndata: {"a": ')
+
+    with pytest.raises(Damaged, match="in the middle of an event"):
+        events.finish()
