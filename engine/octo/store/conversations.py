@@ -60,14 +60,20 @@ def working(db: Connection, place: Place) -> Working | None:
     return Working(*row) if row and row[1] else None
 
 
-def save_working(db: Connection, place: Place, memory: str, *, expected: int, user: str, now: int) -> int | None:
-    """Write it over the version that is expected, 0 for none; its version now, None when it is another one."""
+def save_working(db: Connection, place: Place, memory: str, *, expected: int | None, user: str, now: int) -> int | None:
+    """Write it over the version that is expected, 0 for none; its version now, None when it is another one.
+
+    Without an expected version whatever is there is written over.
+    """
     number = _number(db, place, user=user, now=now)
-    changed = db.execute(
-        "UPDATE threads SET memory = ?, version = version + 1 WHERE number = ? AND version = ?",
+    row = db.execute(
+        """
+        UPDATE threads SET memory = ?1, version = version + 1 WHERE number = ?2 AND version = ifnull(?3, version)
+        RETURNING version
+        """,
         (memory, number, expected),
-    )
-    return expected + 1 if changed.rowcount else None
+    ).fetchone()
+    return int(row[0]) if row else None
 
 
 def append(db: Connection, place: Place, turns: Sequence[Turn], *, user: str, now: int) -> int:

@@ -9,7 +9,7 @@ from octo.agent.memory import facts, naming
 from octo.agent.memory.repair import repaired
 from octo.agent.memory.session import Recalled
 from octo.agent.memory.threads import ThreadMemory, as_payload, payload, saved
-from octo.errors import OctoError, StoreError
+from octo.errors import OctoError
 from octo.message import Message
 from octo.store import conversations
 from octo.store.conversations import Place, Turn
@@ -144,20 +144,15 @@ class ConversationMemory:
             self._run.runtime.clock(),
         )
 
-        async def write() -> int | None:
-            expected = self._version
+        async def write(expected: int | None) -> int | None:
             return await store.write(
                 lambda db: conversations.save_working(db, self._place, text, expected=expected, user=user, now=now)
             )
 
-        version = await write()
+        version = await write(self._version)
         if version is None:  # another run was faster; the later one has its way
-            found = await store.read(lambda db: conversations.working(db, self._place), None)
-            self._version = found.version if found else 0
-            version = await write()
-            if version is None:
-                raise StoreError("other runs write the same conversation at this moment")
-        self._version = version
+            version = await write(None)
+        self._version = version or 0
         if self._came_from_older:
             self._came_from_older = False
             await self._older.forget()
