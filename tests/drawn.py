@@ -77,3 +77,30 @@ def named(*names: str) -> str:
 
     blocks = [{"type": "set-payload", "name": name, "settings": {"value": json.dumps(name)}} for name in names]
     return json.dumps({"flows": [{"name": f"{name} {index}", "process": blocks} for index, name in enumerate(names)]})
+
+
+HANDS = """\
+connectors:
+  - { name: boss, type: llm-scripted, settings: { turns: [ { text: x } ] } }
+  - { name: hand, type: llm-scripted, settings: { turns: [ { text: x } ] } }
+flows:
+  - name: main
+    process:
+      - type: ai-agent
+        name: lead
+        connector: boss
+        prompt: Do it.
+        tools:
+          - name: research
+            description: Finds out.
+            agent:
+              connector: hand
+              prompt: Look.
+              tools:
+                - { name: look, flow: look-up }
+                - { name: note, process: [ { type: log, settings: { message: '"n"' } } ] }
+          - { name: gone, flow: nowhere }
+          - { webSearch: true }
+  - { name: look-up, process: [ { type: log, settings: { message: '"l"' } } ] }
+"""
+"""An agent whose tools are an agent, a flow that is not there, and a search of the web."""

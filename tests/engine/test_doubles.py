@@ -197,6 +197,47 @@ async def test_blocks_are_mocked_wherever_chains_stand(call: Call) -> None:
     assert [bodies(entry["records"]) for entry in envelope["spies"]] == [[5], [7], [[7, 7]], [8], [9]]
 
 
+AGENTS = """
+    connectors:
+      - name: outer
+        type: llm-scripted
+        settings: { turns: [ { calls: [ { name: ask, args: { user_message: Oslo? } } ] }, { text: done } ] }
+      - name: inner
+        type: llm-scripted
+        settings: { turns: [ { calls: [ { name: look, args: { n: 1 } } ] }, { text: found } ] }
+    processors:
+      - name: lead
+        type: ai-agent
+        settings:
+          connector: outer
+          prompt: x
+          tools:
+            - name: ask
+              agent:
+                connector: inner
+                prompt: y
+                tools: [ { name: look, process: [ { type: set-payload, settings: { value: '"seen"' } } ] } ]
+    flows:
+      - { name: main, process: [ { ref: lead } ] }
+"""
+
+
+async def test_an_agent_that_is_a_tool_can_be_mocked_and_spied_upon(call: Call) -> None:
+    address = "main.lead[ask].ai-agent"
+    result = await call(AGENTS, mocks={address: answer(body="a city")}, spies=[address])
+
+    assert bodies(result["spies"][0]["records"], "input") == [{"user_message": "Oslo?"}]
+    assert bodies(result["spies"][0]["records"]) == ["a city"]
+
+
+async def test_what_an_agent_calls_that_is_a_tool_can_be_mocked_and_spied_upon(call: Call) -> None:
+    address = "main.lead[ask].ai-agent[look].set-payload"
+    result = await call(AGENTS, mocks={address: answer(body="mocked")}, spies=[address])
+
+    assert bodies(result["spies"][0]["records"], "input") == [{"n": 1}]
+    assert bodies(result["spies"][0]["records"]) == ["mocked"]
+
+
 async def test_a_mock_is_found_by_name_type_and_ref_as_the_block_is(call: Call) -> None:
     mocks = {"main.ask": answer(body={"unit": 1})}
 

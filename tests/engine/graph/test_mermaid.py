@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from browser import in_browser
-from drawn import SERVING, SHOP, named, picture
+from drawn import HANDS, SERVING, SHOP, named, picture
 from mutants import SOURCES
 from octo.graph.mermaid import lines
 
@@ -140,3 +140,15 @@ def test_mermaid_shows_names_letter_by_letter(drawn):
 
 def test_a_long_name_is_cut(tmp_path):
     assert f'["{"x" * 59}…<br/>set-payload"]' in chart(named("x" * 100), tmp_path)
+
+
+def test_a_tool_that_is_a_flow_is_an_arrow_to_it_and_one_that_is_elsewhere_a_node(tmp_path):
+    drawn = [line.strip() for line in chart(HANDS, tmp_path).split("\n")]
+
+    assert [line for line in drawn if '"tool ' in line] == [
+        'b1 -.->|"tool research"| b2',
+        'b2 -.->|"tool note"| b3',
+        'b1 -.->|"tool gone"| b1n2(["nowhere"]):::tool',
+        'b1 -.->|"tool web search"| b1n3(["the web"]):::tool',
+        'b2 -.->|"tool look"| f2',
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawn import SERVING, picture
+from drawn import HANDS, SERVING, picture
 from octo.graph.tree import Line, Span, cut, lines
 
 
@@ -113,4 +113,26 @@ sort
 
 connectors
 └─ model  llm-scripted  used by sort.ai-router, sort.ai-retry"""
+    )
+
+
+def test_tools_that_are_agents_flows_and_a_search_of_the_web_are_shown(tmp_path):
+    assert "\n".join(map(text, lines(picture(tmp_path, HANDS)))) == (
+        """\
+main
+└─ ai-agent  lead  [boss]  prompt: Do it.
+   ├─ tool research  Finds out.
+   │  └─ ai-agent  [hand]  prompt: Look.
+   │     ├─ tool look  → look-up
+   │     └─ tool note
+   │        └─ log  message: "n"
+   ├─ tool gone  → nowhere
+   └─ tool web search  → the web
+
+look-up  called by main
+└─ log  message: "l"
+
+connectors
+├─ boss  llm-scripted  used by main.lead
+└─ hand  llm-scripted  used by main.lead[research].ai-agent"""
     )
