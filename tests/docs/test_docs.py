@@ -18,6 +18,7 @@ import yaml
 
 import octo
 from octo import registry
+from octo.agent import events
 from octo.agent.nested import Entry
 from octo.blocks.ai_agent import AiAgent
 from octo.config.model import Config
@@ -350,6 +351,13 @@ PARTS: dict[str, type[Model]] = {
     "usage": llm_scripted.Usage,
     "error": llm_scripted.Error,
 }
+
+
+def test_the_table_of_events_names_every_event_once_and_no_others():
+    (table,) = (table for table in tables(AGENTS) if table.header[0] == "event")
+    never = {"signal", "tool_authorization"}
+
+    assert sorted(word for row in table.rows for word in coded(row[0])) == sorted(set(events.TYPES) - never)
 
 
 def test_the_tables_of_agents_name_every_key_once_and_no_others():
