@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from octo.agent.ending import Answered
@@ -10,7 +11,7 @@ from octo.agent.memory.repair import repaired, settled
 from octo.agent.memory.session import Recalled
 from octo.errors import OctoError
 from octo.store import memories
-from octo.values import dumps, masked, parse
+from octo.values import Json, clean_text, masked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +49,8 @@ class ManagedMemory:
             self._log("warn", _READ + error.message)
             return Recalled()
         try:
-            turns = codec.decode(parse(stored)) if stored is not None else []
-        except ValueError as error:
+            turns = codec.decode(json.loads(stored)) if stored is not None else []
+        except (ValueError, RecursionError) as error:
             self._log("warn", f"{_READ}{error}")
             return Recalled()
         self._recalled = repaired(self._cut(turns), lambda text: self._log("warn", f"memory: {text}"))
@@ -68,8 +69,8 @@ class ManagedMemory:
         if self._bound is None:
             await context.make_room(transcript)
         turns = transcript.turns if self._bound is None else [*self._recalled, *transcript.new]
-        whole, _ = settled([window.without_bytes(turn) for turn in turns])
-        kept = self._fitting(self._cut(whole))
+        whole, _ = settled([window.without_bytes(turn) for turn in self._cut(turns)])
+        kept = self._fitting(whole)
         if not kept:
             return
         text, now = self._text(kept), self._run.runtime.clock()
@@ -94,11 +95,16 @@ class ManagedMemory:
     def _text(self, turns: Sequence[ChatMessage]) -> str:
         """The turns as they are stored, secrets masked."""
         stored, mask = codec.encode(turns), self._run.runtime.config.environment.mask
-        text = dumps(stored)
-        return text if mask(text) == text else dumps(masked(stored, mask))
+        text = _dumps(stored)
+        return text if mask(text) == text else _dumps(masked(stored, mask))
 
     def _log(self, level: str, text: str) -> None:
         self._run.log(level, text, block=self._place.block)
+
+
+def _dumps(stored: Json) -> str:
+    """Compact JSON, by the faster of the two writers: a conversation is long and has no numbers in it."""
+    return clean_text(json.dumps(stored, ensure_ascii=False, separators=(",", ":")))
 
 
 class GivenMemory:
