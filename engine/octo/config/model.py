@@ -120,7 +120,12 @@ def _relay(found: Sequence[ErrorDetails]) -> None:
         raise ValidationError.from_exception_data(
             "processor",
             [
-                {"type": _again(details), "loc": ("settings", *details["loc"]), "input": details["input"]}
+                {
+                    "type": _again(details),
+                    "loc": ("settings", *details["loc"]),
+                    "input": details["input"],
+                    "ctx": details.get("ctx") or {},
+                }
                 for details in found
             ],
         )

@@ -122,6 +122,21 @@ def test_a_processor_gives_type_and_settings_and_the_block_overrides_key_by_key(
     assert (second.name, second.value.source, second.label, second.address) == ("stage", '"end"', "last", "relay.last")
 
 
+def test_lists_and_chains_of_a_processor_are_judged_where_they_are_written():
+    found = problems(
+        """
+        processors:
+          - { name: way, type: switch, settings: { cases: [], default: 5 } }
+        flows: [{ name: f, process: [{ ref: way }] }]
+        """
+    )
+
+    assert found == [
+        ("3:51", "`cases` needs at least one entry", None),
+        ("3:64", "`default`: expected a mapping, found a number", "write `{process: [...]}`"),
+    ]
+
+
 def test_a_fault_in_a_processor_is_reported_where_it_is_written():
     assert problems(
         """\
