@@ -8,8 +8,8 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
 
 from octo.errors import OctoError
 from octo.observe import (
@@ -23,18 +23,16 @@ from octo.observe import (
     ToolReturned,
     TurnEnded,
 )
+from octo.runlog.live import Live
 from octo.runlog.record import Record
 from octo.runlog.recorder import Recorder
 from octo.store import runs
-from octo.store.runs import AgentRow, RunRow, Spent
+from octo.store.runs import AgentRow, RunRow
 from octo.values import clean_text
-
-_Number = TypeVar("_Number", int | None, float | None)
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from octo.llm.chat import Usage
     from octo.store.store import Store
 
 SECOND: Final = 10**9
@@ -46,62 +44,6 @@ LONGEST: Final = 10_000_000
 """Characters of the log of one run; what comes later is left out, but for its end."""
 _TIDY: Final = 100
 """With every so many runs, old ones are removed."""
-
-
-@dataclass(eq=False)
-class Live:
-    """A run that goes on, and what is not stored of it yet."""
-
-    row: RunRow
-    first: FlowStarted
-    outer: Live | None
-    """The run in which its message came into being, if that is at work in the same task."""
-    flows: int = 0
-    """How many flows are at work for it."""
-    agents: list[AgentRow] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
-    """The id of the message that each agent works on."""
-    changed: set[int] = field(default_factory=set)
-    """Positions of agents that the store does not know as they are now."""
-    waiting: list[str] = field(default_factory=list)
-    """Lines of the log."""
-    written: int = 0
-    """Characters of the log so far."""
-    left_out: int = 0
-    last: Record | None = None
-    """The last record that there was no room for."""
-
-    @property
-    def is_over(self) -> bool:
-        return self.row.ended is not None
-
-    def add(self, record: Record, longest: int) -> None:
-        """Take one more record of the log, which has so many characters at most."""
-        self.row.records += 1
-        size = len(record.text) + 1
-        if self.written + size > longest:
-            self.left_out += 1
-            self.last = record
-            return
-        self.written += size
-        self.waiting.append(record.text)
-
-    def close(self) -> None:
-        """End the log; where records were left out, it says how many, and how the run ended."""
-        if self.last is None:
-            return
-        if self.left_out > 1:
-            note = Record(self.last.seq, "trace.dropped", at=self.last.at, attrs={"count": self.left_out - 1})
-            self.waiting.append(note.text)
-        self.waiting.append(self.last.within(0).text)
-
-    def working(self, event: AgentEnded | TurnEnded | ToolReturned | TextsEmbedded) -> int | None:
-        """The position of the agent that an event is about."""
-        for position in reversed(range(len(self.agents))):
-            agent = self.agents[position]
-            if agent.seconds is None and (agent.address, self.events[position]) == (event.address, event.event_id):
-                return position
-        return None
 
 
 class Keeper:
@@ -181,7 +123,7 @@ class Keeper:
             case AgentEnded():
                 self._agent_ended(run, event)
             case TurnEnded() | ToolReturned() | TextsEmbedded():
-                self._spend(run, event)
+                run.spend(event)
         if run in self._live:
             self._news.set()
 
@@ -218,37 +160,16 @@ class Keeper:
 
     def _agent_started(self, run: Live, event: AgentStarted) -> None:
         stamp = event.stamp
-        run.agents.append(
-            AgentRow(self._mask(event.address), stamp.name, stamp.source, stamp.version, stamp.hash, event.connector)
-        )
-        run.events.append(event.event_id)
-        run.changed.add(len(run.agents) - 1)
+        address = self._mask(event.address)
+        run.begin(AgentRow(address, stamp.name, stamp.source, stamp.version, stamp.hash, event.connector), event)
         self._live.add(run)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
 
     def _agent_ended(self, run: Live, event: AgentEnded) -> None:
-        position = run.working(event)
-        if position is None:
-            return
-        agent = run.agents[position]
-        agent.seconds = event.seconds
-        agent.reason = event.reason or ""
-        agent.error = self._text(event.error)
-        run.changed.add(position)
-
-    def _spend(self, run: Live, event: TurnEnded | ToolReturned | TextsEmbedded) -> None:
-        position = run.working(event)
-        spenders = [run.row.spent]
-        if position is not None:
-            spenders.append(run.agents[position].spent)
-            run.changed.add(position)
-        for spent in spenders:
-            if isinstance(event, ToolReturned):
-                spent.tool_calls += 1
-            else:
-                spent.turns += isinstance(event, TurnEnded)
-                _charge(spent, event.usage)
+        agent = run.working(event)
+        if agent is not None:
+            agent.seconds, agent.reason, agent.error = event.seconds, event.reason or "", self._text(event.error)
 
     # ------------------------------------------------------------ writing it down
 
@@ -321,17 +242,3 @@ class News:
     """How many lines of its log."""
     agents: frozenset[int]
     is_last: bool
-
-
-def _charge(spent: Spent, usage: Usage | None) -> None:
-    if usage is None:
-        return
-    read = usage.input_tokens if usage.prompt_tokens is None else usage.prompt_tokens
-    spent.tokens_read = _sum(spent.tokens_read, read)
-    spent.tokens_written = _sum(spent.tokens_written, usage.output_tokens)
-    spent.cost = _sum(spent.cost, usage.cost_usd)
-
-
-def _sum(a: _Number, b: _Number) -> _Number:
-    """Unknown plus a number is that number."""
-    return b if a is None else a if b is None else a + b

@@ -1,4 +1,4 @@
-"""octo/runlog/keeper.py, octo/runlog/reach.py: what is kept of the runs in which an agent works."""
+"""octo/runlog/keeper.py, octo/runlog/live.py, octo/runlog/reach.py: what is kept of runs in which an agent works."""
 
 from __future__ import annotations
 
@@ -222,6 +222,14 @@ async def test_a_run_that_was_called_off_is_kept_as_interrupted(tmp_path: Path) 
 
         (run,) = await octo.until("interrupted")
         assert run.row.ended is not None
+
+
+async def test_a_secret_in_a_name_hides_the_name_and_nothing_else(tmp_path: Path) -> None:
+    async with kitchen(tmp_path, mask=lambda text: text.replace("agent", "***")) as octo:
+        await octo.invoke("ask")
+        (run,) = await octo.until("completed")
+
+        assert [(agent.address, agent.spent) for agent in run.agents] == [("ask.***", Spent(2, 1, 2500, 39))]
 
 
 # ---------------------------------------------------------------- while it goes on
