@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -327,6 +328,31 @@ def budget_is_below_max_tokens(request: MessagesRequest) -> Iterator[str]:
         yield "`max_tokens` must be greater than `thinking.budget_tokens`"
 
 
+_BEFORE_ADAPTIVE = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
+_TAKES_EFFORT = re.compile(r"opus-4-[5-9]|sonnet-4-[6-9]|-[5-9](-|$)")
+_WITHOUT_BUDGET = re.compile(r"opus-4-[7-9]|(opus|sonnet|haiku)-[5-9]")
+
+
+def thinking_suits_the_model(request: MessagesRequest) -> Iterator[str]:
+    """Effort, "Supported models"; adaptive thinking, "Supported models". Error texts: `adaptive thinking is not
+    supported on this model`, `This model does not support the effort parameter.`, `This model does not support effort
+    level 'xhigh'. Supported levels: high, low, max, medium.`, `"thinking.type.enabled" is not supported for this model.
+    …`
+    """
+    model, effort = request.model, request.output_config.effort if request.output_config else None
+    if isinstance(request.thinking, ThinkingAdaptive) and _BEFORE_ADAPTIVE.search(model):
+        yield "adaptive thinking is not supported on this model"
+    if effort and not _TAKES_EFFORT.search(model):
+        yield "This model does not support the effort parameter."
+    if effort == "xhigh" and not _WITHOUT_BUDGET.search(model):
+        yield f"This model does not support effort level '{effort}'. Supported levels: high, low, max, medium."
+    if isinstance(request.thinking, ThinkingBudget) and _WITHOUT_BUDGET.search(model):
+        yield (
+            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+            '"output_config.effort" to control thinking behavior.'
+        )
+
+
 def thinking_fits_the_other_parameters(request: MessagesRequest) -> Iterator[str]:
     """Extended thinking, "Feature compatibility". Error texts: `` `temperature` may only be set to 1 when
     thinking is enabled``, `` `top_k` must be unset when thinking is enabled``, `Thinking may not be enabled
@@ -437,6 +463,7 @@ RULES = (
     images_are_what_they_claim,
     documents_are_pdf,
     budget_is_below_max_tokens,
+    thinking_suits_the_model,
     thinking_fits_the_other_parameters,
     thinking_is_signed,
     thinking_comes_first,

@@ -84,7 +84,9 @@ GOOD = {
     "four cache marks": asking(text(**MARK), text(**MARK), system=[text(**MARK)], tools=[{**tool(), **MARK}]),
     "thinking with a budget": asking(thinking=THINKING, temperature=1, tools=[tool()]),
     "adaptive thinking with an effort": asking(
-        thinking={"type": "adaptive", "display": "summarized"}, output_config={"effort": "high"}
+        model="claude-sonnet-4-6",
+        thinking={"type": "adaptive", "display": "summarized"},
+        output_config={"effort": "high"},
     ),
     "thinking off and a temperature": asking(thinking={"type": "disabled"}, temperature=0.2),
     "a search and what it found": talk("hello", [*search("a"), text("dry")], "thanks"),
@@ -109,6 +111,22 @@ def without(key: str) -> Json:
 
 
 BAD = {
+    "adaptive thinking of an earlier model": (
+        asking(model="claude-sonnet-4-5", thinking={"type": "adaptive"}),
+        "adaptive thinking is not supported on this model",
+    ),
+    "an effort of an earlier model": (
+        asking(model="claude-opus-4-1", output_config={"effort": "low"}),
+        "This model does not support the effort parameter.",
+    ),
+    "an effort that only later models know": (
+        asking(model="claude-sonnet-4-6", output_config={"effort": "xhigh"}),
+        "This model does not support effort level 'xhigh'.",
+    ),
+    "a budget of the newest models": (
+        asking(model="claude-opus-4-7", thinking=THINKING),
+        '"thinking.type.enabled" is not supported for this model.',
+    ),
     "a search without what it found": (
         talk("hello", [text("wait"), search("a")[0]], "thanks"),
         "was found without a corresponding `web_search_tool_result` block",

@@ -14,15 +14,13 @@ from octo.errors import ConnectorError, missing_extra
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
 from octo.llm.credentials import Credentials, Headers, Platform, Tokens, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider, provider_of
-from octo.llm.thinking import EFFORTS
+from octo.llm.thinking import EFFORTS, SMALLEST_BUDGET
 from octo.llm.wire import Endpoint
 from octo.values import Json
 
 if TYPE_CHECKING:
     from octo.llm.model import HttpModel
     from octo.runtime import Runtime
-
-_SMALLEST_BUDGET = 1024
 
 
 def _with_variable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -253,9 +251,9 @@ class ClaudeConnector(LlmConnector):
         budget, cap = self.thinking_budget, self.cap
         if budget is None:
             refusals.add("`thinking: budgeted` requires `thinkingBudget`", "thinking")
-        elif budget < _SMALLEST_BUDGET or (cap is not None and budget >= cap):
+        elif budget < SMALLEST_BUDGET or (cap is not None and budget >= cap):
             limit = "" if cap is None else f" and less than `maxTokens`, which is {cap}"
-            refusals.add(f"expected at least {_SMALLEST_BUDGET}{limit}; found {budget}", "thinkingBudget")
+            refusals.add(f"expected at least {SMALLEST_BUDGET}{limit}; found {budget}", "thinkingBudget")
 
     def endpoint(self, environ: Mapping[str, str]) -> Endpoint:
         return replace(

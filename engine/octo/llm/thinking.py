@@ -8,11 +8,19 @@ from typing import Final, assert_never
 
 from octo.errors import BadRequest
 from octo.llm.chat import ChatRequest, NamedTool
+from octo.llm.refusals import ADAPTIVE, BUDGET, EFFORT, WORD
 from octo.llm.wire import Endpoint
 from octo.values import Json
 
 EFFORTS: Final[tuple[str, ...]] = ("none", "low", "medium", "high", "xhigh", "max")
 """How hard a model can be asked to think; some models know only some of these words."""
+
+SMALLEST_BUDGET: Final = 1024
+_BUDGETS: Final = {"low": 1024, "medium": 8192, "high": 24576, "xhigh": 32000, "max": 32000}
+"""Tokens for each word, for models that know no words."""
+_BUDGET: Final = 8192
+_BEST_KNOWN: Final = "high"
+"""In the place of a word that the model does not know; only words for more than this are new."""
 
 _log = logging.getLogger("octo.llm")
 
@@ -31,24 +39,36 @@ def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *
         return {"thinking": {"type": "disabled"}}
     if forces(request) and not request.may_think_first:
         return {}
+    refused = endpoint.refused
+    if (effort or endpoint.thinking == "adaptive") and refused & {ADAPTIVE, EFFORT}:
+        wanted = _BUDGETS.get(effort or "", _BUDGET)
+        return _budgeted(wanted if max_tokens is None else min(wanted, max_tokens - 1), may_begin=may_begin)
     if effort:
-        return {
-            "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": effort},
-        }
+        adaptive = {"thinking": {"type": "adaptive", "display": "summarized"}}
+        word = _BEST_KNOWN if WORD in refused else effort
+        return adaptive | {"output_config": {"effort": word}}
     match endpoint.thinking:
         case "off":
             return {}
         case "adaptive":
+            return {"thinking": {"type": "adaptive"}}
+        case "budgeted" if BUDGET in refused:
             return {"thinking": {"type": "adaptive"}}
         case "budgeted":
             budget = endpoint.thinking_budget or 0
             if max_tokens is not None and max_tokens <= budget:
                 _log.warning("thinking is left out: its budget %d is not below maxTokens %d", budget, max_tokens)
                 return {}
-            return {"thinking": {"type": "enabled", "budget_tokens": budget}} if may_begin else {}
+            return _budgeted(budget, may_begin=may_begin)
         case _ as unknown:
             assert_never(unknown)
+
+
+def _budgeted(budget: int, *, may_begin: bool) -> dict[str, Json]:
+    """Thinking by tokens, if there are enough for the vendor."""
+    if not may_begin or budget < SMALLEST_BUDGET:
+        return {}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
 def unforced(request: ChatRequest, settings: dict[str, Json]) -> ChatRequest:

@@ -1,5 +1,6 @@
-"""octo/llm/refusals.py: what a model refuses is left out, and the call is made again."""
+"""octo/llm/refusals.py, octo/llm/thinking.py: what a model refuses is left out, and the call is made again."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,13 +19,14 @@ ASKED = ChatRequest((user("x"),), temperature=0.5)
 
 
 async def bodies(
-    server: Any, provider: str, header: str, model: str, requests: list[ChatRequest], path: str = ""
+    server: Any, provider: str, header: str, model: str, requests: list[ChatRequest], path: str = "", **settings: Any
 ) -> list[Json]:
     """What the vendor was sent for some requests of one session."""
     session: dict[object, Any] = {}
     async with Transport({}) as transport:
         ask = HttpModel(
-            Endpoint(Credentials(provider, server.url + path, header, api_key="secret-key"), model), transport
+            Endpoint(Credentials(provider, server.url + path, header, api_key="secret-key"), model, **settings),
+            transport,
         )
         for request in requests:
             await ask.complete(request, session=session)
@@ -89,3 +91,113 @@ def test_what_a_refusal_is_about(body: Json, status: int, words: str, expected: 
     error = ProviderError("", status=status, body=words)
 
     assert refused(error, HttpCall("http://h", (), to_bytes(body))) == expected
+
+
+# ---------------------------------------------------------------- how hard to think
+
+
+def thought(body: Json) -> Json:
+    """What a body says of thinking, without what is shown of it."""
+    fields = body.get("additionalModelRequestFields", body)
+    thinking = {key: value for key, value in fields.get("thinking", {}).items() if key != "display"}
+    return thinking.get("budget_tokens", thinking.get("type")), fields.get("output_config", {}).get("effort")
+
+
+THINKS = ChatRequest((user("x"),), max_tokens=20000)
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "sent"),
+    [
+        ("claude-sonnet-4-6", "max", [("adaptive", "max")]),
+        ("claude-sonnet-4-6", "xhigh", [("adaptive", "xhigh"), ("adaptive", "high")]),
+        ("claude-sonnet-4-5", "low", [("adaptive", "low"), (1024, None)]),
+        ("claude-opus-4-5", "medium", [("adaptive", "medium"), (8192, None)]),
+        ("claude-opus-4-1", "max", [("adaptive", "max"), (19999, None)]),
+        ("claude-sonnet-4-5", "none", [("disabled", None)]),
+    ],
+    ids=["known", "a newer word", "earlier", "with efforts only", "up to the cap", "none"],
+)
+async def test_an_effort_is_said_as_an_earlier_claude_model_knows_it(
+    model: str, effort: str, sent: list[tuple[str | int, str | None]]
+):
+    """The words of the double are those of the vendor; what it refuses is asked for once more in another way."""
+    request = replace(THINKS, reasoning_effort=effort)
+    with anthropic.AnthropicServer(lambda _: anthropic.reply("a")) as server:
+        found = await bodies(server, "anthropic", "x-api-key", model, [request, request])
+
+    assert [thought(body) for body in found] == [*sent, sent[-1]]
+
+
+@pytest.mark.parametrize(
+    ("setting", "model", "sent"),
+    [
+        ("adaptive", "claude-sonnet-4-5", ["adaptive", 8192, 8192]),
+        ("budgeted", "claude-opus-4-7", [2048, "adaptive", "adaptive"]),
+    ],
+)
+async def test_thinking_of_the_connector_is_said_as_the_model_knows_it(setting: Any, model: str, sent: list[Any]):
+    with anthropic.AnthropicServer(lambda _: anthropic.reply("a")) as server:
+        settings = {"thinking": setting, "thinking_budget": 2048}
+        found = await bodies(server, "anthropic", "x-api-key", model, [THINKS, THINKS], **settings)
+
+    assert [thought(body)[0] for body in found] == sent
+
+
+async def test_an_effort_is_said_in_tokens_to_an_earlier_claude_model_on_bedrock():
+    text = "The model returned the following errors: adaptive thinking is not supported on this model"
+    script = [bedrock.error(400, text), anthropic.reply("a"), anthropic.reply("b")]
+    request = replace(THINKS, reasoning_effort="low")
+    with bedrock.BedrockServer(script) as server:
+        found = await bodies(
+            server, "aws_bedrock", "authorization", "anthropic.claude-sonnet-4-5-v1:0", [request, request]
+        )
+
+    assert [thought(body) for body in found] == [("adaptive", "low"), (1024, None), (1024, None)]
+
+
+SHOWN = {"includeThoughts": True}
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "sent"),
+    [
+        ("gemini-3.5-flash", "minimal", [{"thinkingLevel": "minimal", **SHOWN}]),
+        ("gemini-3-pro", "minimal", [{"thinkingLevel": "minimal", **SHOWN}, {"thinkingLevel": "low", **SHOWN}]),
+        ("gemini-3-pro", "xhigh", [{"thinkingLevel": "xhigh", **SHOWN}, {"thinkingLevel": "high", **SHOWN}]),
+        ("gemini-2.5-flash", "low", [{"thinkingBudget": 1024, **SHOWN}]),
+        ("gemini-2.5-flash", "none", [{"thinkingBudget": 0}]),
+    ],
+    ids=["known", "too little", "a word of others", "in tokens", "off"],
+)
+async def test_an_effort_is_said_as_a_gemini_model_knows_it(model: str, effort: str, sent: list[Json]):
+    request = replace(THINKS, reasoning_effort=effort)
+    with gemini.GeminiServer(lambda _: gemini.reply("a")) as server:
+        found = await bodies(server, "googleai", "x-goog-api-key", model, [request, request], "/v1beta")
+
+    assert [body["generationConfig"]["thinkingConfig"] for body in found] == [*sent, sent[-1]]
+
+
+@pytest.mark.parametrize(
+    ("effort", "text", "expected"),
+    [
+        ("low", "Thinking level is not supported for this model.", {"thinkingBudget": 1024, **SHOWN}),
+        ("none", "Thinking level is not supported for this model.", {"thinkingBudget": 0}),
+    ],
+    ids=["low", "none"],
+)
+async def test_a_gemini_model_of_an_unknown_name_may_want_tokens(effort: str, text: str, expected: Json):
+    request = replace(THINKS, reasoning_effort=effort)
+    with gemini.GeminiServer([gemini.error(400, text), gemini.reply("a")]) as server:
+        found = await bodies(server, "googleai", "x-goog-api-key", "gemini-flash-latest", [request], "/v1beta")
+
+    assert found[-1]["generationConfig"]["thinkingConfig"] == expected
+
+
+async def test_a_budget_that_a_gemini_model_does_not_take_is_left_out():
+    text = "Budget 0 is invalid. This model only works in thinking mode."
+    request = replace(THINKS, reasoning_effort="none")
+    with gemini.GeminiServer([gemini.error(400, text), gemini.reply("a")]) as server:
+        found = await bodies(server, "googleai", "x-goog-api-key", "gemini-2.5-flash-x", [request], "/v1beta")
+
+    assert [body["generationConfig"].get("thinkingConfig") for body in found] == [{"thinkingBudget": 0}, None]

@@ -24,6 +24,7 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import Credentials, join_url, with_query
 from octo.llm.facts import is_before_gemini_3
+from octo.llm.refusals import BUDGET, EFFORT, WORD
 from octo.llm.schemas import GeminiForm
 from octo.llm.wire import Endpoint, HttpCall, to_bytes
 from octo.llm.wires.gemini_answer import NAME, Decoder
@@ -109,14 +110,19 @@ def _generation_config(request: ChatRequest, endpoint: Endpoint, model: str) -> 
 
 
 def _thinking(effort: str, endpoint: Endpoint, model: str) -> dict[str, Json]:
-    """How much to think: up to Gemini 2.5 in tokens, later in words."""
-    in_tokens, flash = is_before_gemini_3(model), "flash" in model.lower()
+    """How much to think: up to Gemini 2.5 in tokens, later in words; what the model refused is said in another way."""
+    refused, flash = endpoint.refused, "flash" in model.lower()
+    in_tokens = is_before_gemini_3(model) or EFFORT in refused
+    if BUDGET in refused:
+        return {} if effort == "none" else {"includeThoughts": True}
     if effort == "none":
         if in_tokens:
             return {"thinkingBudget": 0 if flash else 128}
-        return {"thinkingLevel": "minimal" if flash else "low"}
+        return {"thinkingLevel": "minimal" if flash and WORD not in refused else "low"}
     if effort and in_tokens:
         return {"thinkingBudget": _BUDGETS.get(effort, _DYNAMIC), "includeThoughts": True}
+    if effort and WORD in refused:
+        return {"thinkingLevel": "low" if effort == "minimal" else "high", "includeThoughts": True}
     if effort:
         return {"thinkingLevel": effort, "includeThoughts": True}
     match endpoint.thinking:
