@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,15 +17,17 @@ from octo.config.load import load
 from octo.errors import OctoError, UsageError, did_you_mean
 from octo.llm.model import ChatModel
 from octo.llm.transport import TIME_LIMIT
+from octo.proxy.access import Entry
 from octo.proxy.app import proxy_app
 from octo.proxy.gateway import Doors, Gateway, Reached
 from octo.proxy.guard import guard_of
-from octo.proxy.relay import Entry
-from octo_cli import diagnostics, logs, output, watching
+from octo.runlog.background import ROOM
+from octo_cli import diagnostics, logs, output, recording, watching
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
     from octo.config.model import Config
+    from octo.runlog.recorder import Sink
 
 SECONDS: Final = "3600"
 """What one call may take when the environment does not say it: clients have limits of their own."""
@@ -41,6 +44,7 @@ class Wanted:
     token: str = field(default="", repr=False)
     hosts: Sequence[str] = ()
     cors: Sequence[str] = ()
+    log: Path | None = None
 
 
 class ProxyProgram:
@@ -51,9 +55,19 @@ class ProxyProgram:
         self._wanted = wanted
         self._read: set[Path] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._records: Sink | None = None
+        self._last = 0
+        """The number of the last record."""
 
     async def run(self) -> None:
         """Raises OctoError when the config cannot be used, or the address is not to be had."""
+        log = self._wanted.log
+        with recording.appending(self._session, log, room=ROOM) if log else nullcontext() as records:
+            if records is not None:
+                self._records, self._last = records
+            await self._serve()
+
+    async def _serve(self) -> None:
         wanted = self._wanted
         seen = self._look()
         gateway, generation = await self._generation()
@@ -150,18 +164,21 @@ class ProxyProgram:
     # ------------------------------------------------------------ log
 
     def _tell(self, entry: Entry) -> None:
-        """One line for each request; never what was said."""
+        """One line for each request, and one record."""
         fields = {
-            "route": entry.route[:200],
+            "route": entry.route,
             "connector": entry.connector or None,
-            "model": entry.model[:200] or None,
+            "model": entry.model or None,
             "status": str(entry.status),
             "inputTokens": entry.input_tokens,
             "outputTokens": entry.output_tokens,
-            "ms": round((time.perf_counter() - entry.began) * 1000),
+            "ms": round(entry.seconds * 1000),
             "broken": entry.broken or None,
         }
         self._log("info", "request", **fields)
+        if self._records is not None:
+            self._last += 1
+            self._records(entry.record(self._last, time.time_ns()).masked(self._session.masked))
 
     def _log(self, level: str, text: str, **fields: str | int | None) -> None:
         logs.write(self._session, level, text, fields)

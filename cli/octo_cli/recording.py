@@ -18,7 +18,7 @@ from octo_cli.session import Session
 if TYPE_CHECKING:
     from octo.config.model import Config
     from octo.observe import Observer
-    from octo.runlog.recorder import Recorder
+    from octo.runlog.recorder import Recorder, Sink
     from octo.store.store import Store
 
 _LAST_LINES: Final = 256 * 1024
@@ -101,36 +101,44 @@ def tracing(session: Session, trace: Trace) -> Iterator[Recorder | None]:
     if trace.file is None:
         yield None
         return
-    from octo.runlog.background import BackgroundWriter
     from octo.runlog.recorder import Recorder
 
-    with ExitStack() as files:
-        try:
-            _keep_what_is_no_log("--log", trace.file)
-            trace.file.parent.mkdir(parents=True, exist_ok=True)
-            last = _last_number(trace.file)
-            stream = _stream(trace.file, os.O_APPEND, files)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            logs.write(session, "warn", f"nothing is recorded: cannot write `{trace.file}`: {reason}")
+    with appending(session, trace.file, room=trace.room) as opened:
+        if opened is None:
             yield None
             return
         logs.write(session, "warn", f"`{trace.file}` records what messages hold; that is meant for development")
-        writer = BackgroundWriter(stream, room=trace.room)
+        sink, last = opened
+        yield Recorder([sink], mask=session.masked, limit=trace.limit, bodies=trace.bodies, vars=trace.vars, last=last)
+
+
+@contextmanager
+def appending(session: Session, path: Path, *, room: int) -> Iterator[tuple[Sink, int] | None]:
+    """What takes the records that are appended to a run log, and the number of the last one there.
+
+    Of a file that cannot be opened a warning tells, and there is None. Raises UsageError for one that is no run log.
+    """
+    from octo.runlog.background import BackgroundWriter
+
+    with ExitStack() as files:
         try:
-            yield Recorder(
-                [writer],
-                mask=session.masked,
-                limit=trace.limit,
-                bodies=trace.bodies,
-                vars=trace.vars,
-                last=last,
-            )
+            _keep_what_is_no_log("--log", path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            last = _last_number(path)
+            stream = _stream(path, os.O_APPEND, files)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            logs.write(session, "warn", f"nothing is recorded: cannot write `{path}`: {reason}")
+            yield None
+            return
+        writer = BackgroundWriter(stream, room=room)
+        try:
+            yield writer, last
         finally:
             writer.close()
             if writer.error is not None:
                 reason = (writer.error.strerror or str(writer.error)).lower()
-                logs.write(session, "warn", f"the run log `{trace.file}` is not complete: {reason}")
+                logs.write(session, "warn", f"the run log `{path}` is not complete: {reason}")
 
 
 def _last_number(path: Path) -> int:

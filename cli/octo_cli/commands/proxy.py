@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from octo.errors import OctoError, UsageError
-from octo_cli import logs, options, signals
+from octo_cli import inputs, logs, options, signals
 from octo_cli.options import ConfigPath, Debug
 from octo_cli.session import Session
 
@@ -48,6 +49,15 @@ def command(
         list[str] | None,
         typer.Option("--cors", metavar="ORIGIN", help="Pages of this origin may call it, too; may be repeated"),
     ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            parser=inputs.path,
+            help="Append a record of each request to a run log; default none",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> int:
     """Serve the models of a config to clients of OpenAI and Anthropic.
@@ -76,7 +86,7 @@ def command(
 
     from octo_cli.proxying import ProxyProgram, Wanted
 
-    wanted = Wanted(config, address, connector, secret, allow_host or (), cors or ())
+    wanted = Wanted(config, address, connector, secret, allow_host or (), cors or (), log)
     with logs.engine_lines(session):
         try:
             signals.run(session, ProxyProgram(session, wanted).run())

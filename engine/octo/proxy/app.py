@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from octo.errors import OctoError
 from octo.llm.proxy import CHAT, FIM, MESSAGES, RESPONSES
+from octo.proxy.access import Entry
 from octo.proxy.client import BODY_LIMIT, KEEP_ALIVE, Client, Gone, Receive, Scope, Send, TooLarge
 from octo.proxy.gateway import Doors
 from octo.proxy.guard import Guard
 from octo.proxy.models import models
 from octo.proxy.page import page
-from octo.proxy.relay import IGNORED, Entry, Relay
+from octo.proxy.relay import IGNORED, Relay
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -100,7 +101,7 @@ class Door:
                 await client.refuse(500, "internal error", "server_error")
         finally:
             client.give_up()
-            entry.status = client.status
+            entry.end(client.status)
             if not self.is_open:
                 self._log(entry)
 

@@ -7,17 +7,17 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from octo.errors import BadRequest, NotAnAnswer, OctoError, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import completions, fim, proxy
-from octo.llm.chat import Delta, Retry, Usage
+from octo.llm.chat import Delta, Retry
 from octo.llm.completions import Chunks, Head, event
 from octo.llm.framing import WholeEvents
 from octo.llm.model import ChatModel, HttpModel
 from octo.llm.proxy import ProxyBuildArgs
 from octo.llm.raw import RawObject
+from octo.proxy.access import Entry
 from octo.proxy.client import Client, Headers
 from octo.proxy.gateway import Gateway, NoConnector, Reached
 from octo.values import Json
@@ -46,38 +46,6 @@ class BrokenOff(Exception):
     def __init__(self, error: OctoError) -> None:
         super().__init__(error.message)
         self.error = error
-
-
-@dataclass(slots=True)
-class Entry:
-    """What the access log tells of a request; never what was said."""
-
-    route: str
-    connector: str = ""
-    model: str = ""
-    status: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    broken: str = ""
-    """Why the answer is not whole, if it is not: `client gone`, or what kind of failure it was."""
-    began: float = field(default_factory=time.perf_counter)
-
-    def count(self, usage: Usage | None) -> None:
-        if usage is not None:
-            self.input_tokens, self.output_tokens = usage.prompt_tokens, usage.output_tokens
-
-    def count_in(self, answer: Json) -> None:
-        """Take the tokens that a part of an answer tells, in the form of any API."""
-        places = [answer, *(answer.get(name) for name in ("message", "response"))] if isinstance(answer, dict) else []
-        for place in places:
-            usage = place.get("usage") if isinstance(place, dict) else None
-            if isinstance(usage, dict):
-                read, written = (
-                    next((usage[name] for name in names if isinstance(usage.get(name), int)), None)
-                    for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-                )
-                self.input_tokens = self.input_tokens if read is None else read
-                self.output_tokens = self.output_tokens if written is None else written
 
 
 class Relay:
@@ -109,7 +77,7 @@ class Relay:
             raise BadRequest("expected text as `model`")
         reached, model = self._gateway.choose(named, body.text("model"))
         model = model or reached.default_model
-        self._entry.connector, self._entry.model = reached.name, model
+        self._entry.leads_to(reached.name, model)
         body = body.with_fields({"model": model} if model else {})
         if path == proxy.FIM and not await self._fills_in(reached, model):
             path, body = proxy.CHAT, RawObject(json.dumps(fim.as_chat(body.fields)).encode())

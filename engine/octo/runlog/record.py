@@ -38,6 +38,7 @@ KINDS: Final = (
     "agent.guardrail",
     "agent.compaction",
     "llm.embed",
+    "proxy.request",
     "trace.dropped",
 )
 """What a record may be about."""

@@ -40,6 +40,8 @@ class Node:
             return "flow" if kind[0] == "f" else "block"
         if kind in ("agent.tool_call", "agent.tool_result"):
             return "tool"
+        if kind == "proxy.request":
+            return "turn" if "connector" in self.first.attrs else "note"
         return "turn" if kind in ("agent.turn_start", "llm.turn") else "note"
 
     @cached_property
@@ -54,11 +56,11 @@ class Node:
                 return self.first.flow
             case "block":
                 return self.selector or self.first.block_type
-            case "turn":
-                return f"turn {dumps(self.attrs.get('iteration'))}"
+            case "turn" if "iteration" in self.attrs:
+                return f"turn {dumps(self.attrs['iteration'])}"
             case "tool":
                 return str(self.attrs.get("tool", ""))
-        return self.first.kind.removeprefix("agent.")
+        return str(self.attrs.get("route") or self.first.kind.removeprefix("agent."))
 
     @cached_property
     def outcome(self) -> Outcome:

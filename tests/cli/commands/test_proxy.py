@@ -1,7 +1,8 @@
-"""cli/octo_cli/commands/proxy.py, cli/octo_cli/proxying.py: `octo proxy` starts, reloads its config, and ends."""
+"""octo_cli/proxying.py, octo/proxy/access.py: `octo proxy` starts, logs what it does, reloads its config, and ends."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -71,6 +72,56 @@ def test_it_serves_tells_each_request_without_its_content_and_ends_with_a_signal
         'level=INFO msg="request" route=/v1/chat/completions status=401',
         'level=INFO msg="stopped"',
     ]
+
+
+def test_a_run_log_has_a_record_of_each_request_without_its_content(tmp_path: Path):
+    for _ in range(2):  # the second program appends
+        with proxy(tmp_path, "--token", "open-sesame", "--log", "logs/requests.jsonl") as (url, process):
+            assert answer(url, authorization="Bearer open-sesame") == "first"
+            assert httpx.post(f"{url}/chat/completions", json=HELLO).status_code == 401
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=10)
+
+    log = tmp_path / "logs" / "requests.jsonl"
+    records = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert (log.stat().st_mode & 0o777, [record["seq"] for record in records]) == (0o600, [1, 2, 3, 4])
+    assert [record.get("error") for record in records] == [None, "status 401"] * 2
+    assert records[0]["attrs"] == {
+        "route": "/v1/chat/completions",
+        "status": 200,
+        "connector": "demo",
+        "model": "small",
+        "usage": {"promptTokens": 4, "outputTokens": 2},
+    }
+    shown = subprocess.run(
+        [sys.executable, "-m", "octo_cli", "runs", "show", str(log), "--json"],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    found = json.loads(shown.stdout)
+    assert [(span["kind"], span["name"], span["outcome"]) for span in found["spans"]] == [
+        ("turn", "/v1/chat/completions", "completed"),
+        ("note", "/v1/chat/completions", "failed"),
+    ] * 2
+    assert (found["totals"]["turns"], found["totals"]["tokensRead"], found["totals"]["failures"]) == (2, 8, 2)
+
+
+def test_a_file_that_is_no_run_log_is_kept(tmp_path: Path):
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    process = subprocess.run(
+        [sys.executable, "-m", "octo_cli", "proxy", "--config", "app.yaml", "--log", "app.yaml"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        env={"PATH": os.environ["PATH"]},
+        timeout=20,
+        check=False,
+    )
+
+    assert (process.returncode, "exists and is no run log" in process.stderr) == (2, True)
+    assert (tmp_path / "app.yaml").read_text(encoding="utf-8") == CONFIG
 
 
 def test_a_changed_config_counts_from_the_next_request_and_a_broken_one_does_not(tmp_path: Path):
