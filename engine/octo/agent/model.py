@@ -196,6 +196,14 @@ class Brain(Model):
                 ("reasoningEffort",),
                 did_you_mean(effort, connector.efforts),
             )
+        for index, skill in enumerate(self.skills):
+            if not skill.has_template(config.templates):
+                yield Finding(
+                    f"ai-agent skill `{skill.name}`: there is no template `{skill.resource}`",
+                    ("skills", index, "resource"),
+                    did_you_mean(skill.resource, config.templates) or "write the file, below the config directory",
+                    warning=True,
+                )
 
 
 _ACT: Final = (

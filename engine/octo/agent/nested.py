@@ -58,6 +58,10 @@ _OF_BLOCKS: Final[Mapping[str, str]] = {
         ("input", "attachments", "enabledTools", "memoryId", "previousMessages", "toolInputs"),
         "what a nested agent is given stands under `inputs` of the tool",
     ),
+    **dict.fromkeys(
+        ("apiKey", "authorization", "headers", "awsSecretAccessKey"),
+        "an agent names a connector, and credentials stand there",
+    ),
 }
 """Keys of the block that have no place in an agent, each with the reason."""
 
@@ -115,7 +119,9 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
         ending = await AgentLoop(self, task, message, run).work()
         match ending:
             case Answered(text):
-                if not answer.is_empty(text):
+                if answer.is_empty(text):
+                    run.log("warn", "the final answer is empty, the body stays as it is", block=self.address)
+                else:
                     message.body = answer.fold(text)
             case Drawn(file):
                 message.body = attachments.as_value(file)

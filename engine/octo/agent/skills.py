@@ -12,6 +12,7 @@ from octo.llm.chat import ToolDefinition
 from octo.values import Json
 
 if TYPE_CHECKING:
+    from octo.config.templates import Templates
     from octo.message import Message
     from octo.run import Run
 
@@ -27,6 +28,13 @@ class Skill(Model):
 
     resource: Text = ""
     """The template: its alias, or its path below the config directory."""
+
+    def has_template(self, templates: Templates) -> bool:
+        """Whether its text can be found."""
+        try:
+            return self.resource in templates
+        except OctoError:
+            return False
 
 
 def skill_faults(skills: Sequence[Skill]) -> Iterator[tuple[str, tuple[int | str, ...]]]:

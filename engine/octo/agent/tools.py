@@ -87,7 +87,10 @@ Serve: TypeAlias = Callable[[dict[str, Json], "Message", "Run"], Awaitable[str]]
 
 
 class BuiltIn:
-    """A tool that octo itself serves. It works beside the message, which it may read."""
+    """A tool that octo itself serves. It works beside the message, which it may read.
+
+    One that is idempotent only looks something up: a run that did nothing else has not acted yet.
+    """
 
     def __init__(self, definition: ToolDefinition, serve: Serve, *, idempotent: bool = False) -> None:
         self.name = definition.name
@@ -104,9 +107,10 @@ class BuiltIn:
         except (ValueError, RecursionError) as error:
             return Outcome(f"invalid arguments: {error}", is_error=True)
         try:
-            return Outcome(clean_text(await self._serve(arguments, message, around.run)), ran=True)
+            text, is_error = await self._serve(arguments, message, around.run), False
         except OctoError as error:
-            return Outcome(clean_text(error.message), is_error=True, ran=True)
+            text, is_error = error.message, True
+        return Outcome(clean_text(text), is_error, ran=not self.idempotent)
 
     def _arguments(self, text: str) -> dict[str, Json]:
         arguments = read_arguments(text)

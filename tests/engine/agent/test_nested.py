@@ -395,7 +395,7 @@ async def test_agents_flows_and_blocks_of_one_turn_run_at_once():
         pytest.param("{name: h, agent: {connector: m}}", ("ai-agent requires a prompt", None), id="no prompt"),
         pytest.param(
             "{name: h, agent: {connector: nn, prompt: x}}",
-            ('connector "nn" is not configured', "known names: `m`"),
+            ('ai-agent: connector "nn" is not configured', "known names: `m`"),
             id="no such connector",
         ),
         pytest.param(

@@ -119,6 +119,26 @@ async def test_a_skill_whose_file_is_not_there_fails_when_it_is_loaded():
     assert ran.results == [('skill "s": load template "none.md": resource: not found', True)]
 
 
+async def test_a_run_that_only_loaded_a_skill_has_not_acted_yet():
+    replies = [reply("", load("tone")), reply(""), reply("done")]
+    ran = await run(KEYS, *replies, templates=TEMPLATES)
+
+    assert ran.message.body == "done"
+
+
+@pytest.mark.parametrize(
+    ("resource", "hint"),
+    [
+        pytest.param("refund.md", "write the file, below the config directory", id="no such file"),
+        pytest.param("../refund.md", "write the file, below the config directory", id="outside"),
+    ],
+)
+def test_a_skill_without_a_template_is_warned_of(resource, hint):
+    keys = f"{TOOL}skills: [{{name: s, description: d, resource: {resource}}}]\n"
+
+    assert problems(keys) == [(f"ai-agent skill `s`: there is no template `{resource}`", hint)]
+
+
 @pytest.mark.parametrize(
     ("skills", "texts"),
     [
