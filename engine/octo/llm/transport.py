@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from octo.errors import NotAnAnswer, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import faults, network
-from octo.llm.chat import OnDelta, Retry
+from octo.llm.chat import Delta, OnDelta, Retry
 from octo.llm.credentials import shown_url
 from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
@@ -97,7 +97,8 @@ class Transport:
     ) -> Answer:
         """Make a call until it is answered, its retries are used up, or its time is.
 
-        Each try gets a decoder of its own; a listener is told when what it heard so far does not count.
+        Each try gets a decoder of its own; a listener is told when what it heard so far does not count. The time that a
+        listener takes is not the provider's.
         """
         limit = asyncio.timeout(self._seconds)
         failed: list[ProviderError] = []
@@ -109,7 +110,7 @@ class Transport:
 
         try:
             async with limit:
-                return await self._try(call, next_try, on_delta, failed)
+                return await self._try(call, next_try, on_delta and _untimed(on_delta, limit), failed)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -301,6 +302,19 @@ class Transport:
     def _warn(self, text: str) -> None:
         which = f'connector "{self._instance}": ' if self._instance else ""
         _log.warning("%s%s", which, self._mask(text))
+
+
+def _untimed(on_delta: OnDelta, limit: asyncio.Timeout) -> OnDelta:
+    """The listener, for which the clock of a call stands still."""
+    now = asyncio.get_running_loop().time
+
+    async def listen(delta: Delta) -> None:
+        left = (limit.when() or 0) - now()
+        limit.reschedule(None)
+        await on_delta(delta)
+        limit.reschedule(now() + left)
+
+    return listen
 
 
 def total_seconds(environ: Mapping[str, str]) -> float:

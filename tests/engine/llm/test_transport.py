@@ -519,6 +519,25 @@ async def test_a_server_that_drips_ends_with_the_time_of_the_call():
         await send(request(server.url, stream=True), seconds=1)
 
 
+async def test_a_listener_may_take_its_time():
+    async def listen(delta: Delta) -> None:
+        await asyncio.sleep(0.4)
+
+    with AnthropicServer([reply("one two three", fragment=4)]) as server:
+        answer = await send(request(server.url, stream=True), on_delta=listen, seconds=1)
+
+    assert answer.text == "one two three"
+
+
+async def test_a_listener_does_not_make_a_silent_server_live_longer():
+    async def listen(delta: Delta) -> None:
+        await asyncio.sleep(0.1)
+
+    silent = reply("one two three", fragment=4, faults=[faults.hang(5)])
+    with AnthropicServer([silent]) as server, pytest.raises(OutOfTime, match="no answer within 1 s"):
+        await asyncio.wait_for(send(request(server.url, stream=True), on_delta=listen, seconds=1), 5)
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("", 600), ("1", 1), ("86400", 86400), ("0", 600), ("86401", 600), ("soon", 600), ("nan", 600)],
