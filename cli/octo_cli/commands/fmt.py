@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from octo.errors import ConfigError, Problem, UsageError
 from octo_cli import inputs, output
 from octo_cli.options import AsJson, Debug
 from octo_cli.session import Session
+
+if TYPE_CHECKING:
+    from octo.layout.upgrade import BakedId
 
 GROUP = "Write"
 
@@ -28,6 +32,26 @@ def command(
         bool,
         typer.Option("--check/--no-check", show_default=False, help="Write nothing, only say what would; default off"),
     ] = False,
+    upgrade: Annotated[
+        bool,
+        typer.Option("--upgrade/--no-upgrade", show_default=False, help="Rewrite older spellings, too; default off"),
+    ] = False,
+    keep_as_memory_id: Annotated[
+        bool,
+        typer.Option(
+            "--keep-as-memory-id",
+            show_default=False,
+            help="With `--upgrade`: an id in `memory` becomes `memoryId` of its block; default ask",
+        ),
+    ] = False,
+    use_run_memory_id: Annotated[
+        bool,
+        typer.Option(
+            "--use-run-memory-id",
+            show_default=False,
+            help="With `--upgrade`: an id in `memory` is dropped, the run's own counts; default ask",
+        ),
+    ] = False,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -38,9 +62,16 @@ def command(
     """
     session: Session = context.obj
     session.debug = debug
+    if keep_as_memory_id and use_run_memory_id:
+        raise UsageError("`--keep-as-memory-id` and `--use-run-memory-id` exclude each other", hint="give one of them")
+    if (keep_as_memory_id or use_run_memory_id) and not upgrade:
+        raise UsageError("`--keep-as-memory-id` and `--use-run-memory-id` go with `--upgrade`")
     found = list(dict.fromkeys(file for path in files for file in _files(path)))
     before = {file: edit.read(file) for file in found}
-    after = _laid_out(before)
+    current = before
+    if upgrade:
+        current = _upgraded(before, "memory-id" if keep_as_memory_id else "run" if use_run_memory_id else "")
+    after = _laid_out(current)
     changed = [file for file in found if after[file] != before[file]]
     if not check:
         for file in changed:
@@ -68,15 +99,25 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
+def _upgraded(contents: dict[Path, bytes], baked_id: BakedId) -> dict[Path, bytes]:
+    from octo.layout.upgrade import upgrade
+
+    return _each(contents, lambda content, file: upgrade(content, file, baked_id))
+
+
 def _laid_out(contents: dict[Path, bytes]) -> dict[Path, bytes]:
-    """Every content laid out; raises ConfigError with the problems of all files."""
     from octo.layout.lay_out import lay_out
 
+    return _each(contents, lay_out)
+
+
+def _each(contents: dict[Path, bytes], change: Callable[[bytes, str], bytes]) -> dict[Path, bytes]:
+    """Every content changed; raises ConfigError with the problems of all files."""
     result: dict[Path, bytes] = {}
     problems: list[Problem] = []
     for file, content in contents.items():
         try:
-            result[file] = lay_out(content, str(file))
+            result[file] = change(content, str(file))
         except ConfigError as error:
             problems += error.problems
     if problems:

@@ -57,16 +57,16 @@ def _laid_out(text: str) -> str | None:
         tree = nodes.read(text, parser.events(text))
         if tree is None:
             return text
-        comments = _comments(tree)
+        before = comments(tree)
         order.arrange(tree.root)
         result = printer.text(tree)
         again = nodes.read(result, parser.events(result))
     except (NotKept, yaml.YAMLError):
         return None
-    return result if again is not None and _comments(again) == comments else None
+    return result if again is not None and comments(again) == before else None
 
 
-def _comments(tree: Tree) -> Counter[str]:
+def comments(tree: Tree) -> Counter[str]:
     """All comments, each with its number."""
     return Counter(comment.strip() for comment in _found(tree.root) if comment.strip())
 

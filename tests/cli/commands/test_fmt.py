@@ -81,3 +81,51 @@ def test_standard_input_is_not_taken(octo):
         "error: `octo fmt` takes files, not standard input\nhint: name a file or a directory\n",
         2,
     )
+
+
+OLD = """\
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        memory: {kind: auto, contextLength: 5, memoryId: 0c3f4b5e-0000-4000-8000-00000000000a}
+"""
+
+
+def test_older_spellings_are_rewritten_on_request(octo, tmp_path):
+    (tmp_path / "old.yaml").write_text(OLD, encoding="utf-8")
+
+    assert octo("fmt", "old.yaml", "--upgrade", "--keep-as-memory-id", terminal="out").stdout == "laid out old.yaml\n"
+    assert (tmp_path / "old.yaml").read_text(encoding="utf-8") == (
+        "flows:\n  - name: f\n    process:\n      - type: ai-agent\n"
+        "        memory:\n          kind: window\n          contextLength: 5\n"
+        "        memoryId:\n          value: 0c3f4b5e-0000-4000-8000-00000000000a\n"
+    )
+
+
+def test_an_id_in_memory_asks_what_is_to_become_of_it(octo, tmp_path):
+    (tmp_path / "old.yaml").write_text(OLD, encoding="utf-8")
+    ran = octo("fmt", "old.yaml", "--upgrade", terminal="err")
+
+    assert (ran.stdout, ran.status) == ("", 2)
+    assert ran.stderr.splitlines()[0] == (
+        "error: old.yaml:5:58: `memory` has an id of its own, `0c3f4b5e-0000-4000-8000-00000000000a`"
+    )
+    assert ran.stderr.splitlines()[-1] == (
+        "hint: `--keep-as-memory-id` keeps it for every run, `--use-run-memory-id` leaves it to the runs"
+    )
+    assert (tmp_path / "old.yaml").read_text(encoding="utf-8") == OLD
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--upgrade", "--keep-as-memory-id", "--use-run-memory-id"],
+            "`--keep-as-memory-id` and `--use-run-memory-id` exclude each other\nhint: give one of them",
+        ),
+        (["--keep-as-memory-id"], "`--keep-as-memory-id` and `--use-run-memory-id` go with `--upgrade`"),
+    ],
+)
+def test_what_becomes_of_an_id_is_said_once_and_with_the_upgrade(octo, files, args, message):
+    assert octo("fmt", "neat.yml", *args, terminal="err") == ("", f"error: {message}\n", 2)
