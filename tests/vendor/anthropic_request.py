@@ -7,6 +7,7 @@ The vendor checks the shape with pydantic too, so that texts and paths of errors
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
@@ -277,3 +278,12 @@ class MessagesRequest(Shape):
     cache_control: CacheControl | None = None
     container: str | None = None
     inference_geo: str | None = None
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """All blocks of all messages, those inside tool results included."""
+        for message in self.messages:
+            for block in message.content:
+                yield block
+                if isinstance(block, ToolResult):
+                    yield from block.content

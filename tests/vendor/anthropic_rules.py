@@ -6,7 +6,6 @@ A docstring says what its rule rests on: a section of the vendor's documentation
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import re
 from collections import Counter
@@ -14,13 +13,12 @@ from collections.abc import Iterator
 
 import jsonschema_rs
 
+from vendor.anthropic_files import documents_are_pdf, images_are_what_they_claim
 from vendor.anthropic_request import (
     Block,
     ClientTool,
     Document,
-    DocumentBytes,
     Image,
-    ImageBytes,
     MessagesRequest,
     NamedChoice,
     RedactedThinking,
@@ -117,7 +115,7 @@ def text_is_not_blank(request: MessagesRequest) -> Iterator[str]:
 
     The vendor lets an empty tool result pass; clients that promise never to send one are held to it here.
     """
-    for place, blocks in (("system", request.system), ("messages", _blocks(request))):
+    for place, blocks in (("system", request.system), ("messages", request.blocks)):
         for block in blocks:
             if isinstance(block, Text) and not block.text.strip():
                 rest = "must contain non-whitespace text" if block.text else "must be non-empty"
@@ -266,59 +264,6 @@ def tool_choice_can_be_followed(request: MessagesRequest) -> Iterator[str]:
         yield f"tool_choice: Tool '{choice.name}' not found in provided tools"
 
 
-# ---------------------------------------------------------------- files
-
-_MAGIC = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png", b"GIF8": "image/gif"}
-
-
-def images_are_what_they_claim(request: MessagesRequest) -> Iterator[str]:
-    """Error texts: `invalid base64 data`, `image cannot be empty`, `Could not process image`, `The image was
-    specified using the image/png media type, but the image appears to be a image/jpeg image`.
-    """
-    for block in _blocks(request):
-        if not isinstance(block, Image) or not isinstance(block.source, ImageBytes):
-            continue
-        data = _decoded(block.source.data)
-        if data is None:
-            yield "messages: image.source.base64.data: invalid base64 data"
-        elif not data:
-            yield "messages: image.source.base64.data: image cannot be empty"
-        elif (kind := _image_kind(data)) is None:
-            yield "messages: image.source.base64.data: Could not process image"
-        elif kind != block.source.media_type:
-            yield (
-                f"messages: image.source.base64: The image was specified using the {block.source.media_type} "
-                f"media type, but the image appears to be a {kind} image"
-            )
-
-
-def documents_are_pdf(request: MessagesRequest) -> Iterator[str]:
-    """Error texts: `invalid base64 data`, `The PDF specified was not valid.`"""
-    for block in _blocks(request):
-        if not isinstance(block, Document) or not isinstance(block.source, DocumentBytes):
-            continue
-        data = _decoded(block.source.data)
-        if data is None:
-            yield "messages: document.source.base64.data: invalid base64 data"
-        elif not data.startswith(b"%PDF-"):
-            yield "messages: document.source.base64.data: The PDF specified was not valid."
-
-
-def _decoded(text: str) -> bytes | None:
-    """The bytes of padded base64 in the standard alphabet, and of nothing else."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return data if base64.b64encode(data).decode() == text else None
-
-
-def _image_kind(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
-
-
 # ---------------------------------------------------------------- thinking
 
 
@@ -433,7 +378,7 @@ def thinking_of_the_open_turn_is_untouched(request: MessagesRequest, issued: Iss
 
 def at_most_four_cache_marks(request: MessagesRequest) -> Iterator[str]:
     """Error text: `A maximum of 4 blocks with cache_control may be provided. Found 5.`"""
-    places = (request, *request.system, *request.tools, *_blocks(request))
+    places = (request, *request.system, *request.tools, *request.blocks)
     marks = sum(getattr(place, "cache_control", None) is not None for place in places)
     if marks > 4:
         yield f"A maximum of 4 blocks with cache_control may be provided. Found {marks}."
@@ -470,15 +415,6 @@ RULES = (
     at_most_four_cache_marks,
     stop_sequences_are_not_blank,
 )
-
-
-def _blocks(request: MessagesRequest) -> Iterator[Block]:
-    """All blocks of all messages, those inside tool results included."""
-    for message in request.messages:
-        for block in message.content:
-            yield block
-            if isinstance(block, ToolResult):
-                yield from block.content
 
 
 def _calls(content: list[Block]) -> list[ToolUse]:

@@ -5,7 +5,7 @@ Texts of errors are OpenAI's. Rules about several places at once are in `chat_ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -336,3 +336,10 @@ class ChatRequest(Shape):
     usage: Accounting | None = extension()
     reasoning: dict[str, Json] | None = extension()
     thinking: Switch | None = extension()
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """The parts of all that the user says which is no bare text."""
+        for message in self.messages:
+            if isinstance(message, User) and isinstance(message.content, list):
+                yield from message.content

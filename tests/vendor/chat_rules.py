@@ -5,8 +5,6 @@ A docstring says what its rule rests on: a section of a vendor's documentation, 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections import Counter
@@ -14,21 +12,20 @@ from collections.abc import Iterator
 
 import jsonschema_rs
 
+from vendor.chat_files import (
+    content_is_text_and_images,
+    documents_are_pdf,
+    images_are_what_they_claim,
+    sounds_are_what_they_claim,
+)
 from vendor.chat_request import (
     Assistant,
-    Audio,
     ChatRequest,
     Dialect,
-    DocumentUrl,
-    File,
-    Image,
     NamedChoice,
-    Part,
     Result,
     SchemaFormat,
-    Sound,
     Text,
-    User,
 )
 from vendor.server import Json
 
@@ -313,75 +310,6 @@ def nothing_is_forced_on_a_model_that_thinks(request: ChatRequest, dialect: Dial
         yield "deepseek-reasoner does not support this tool_choice"
 
 
-# ---------------------------------------------------------------- files
-
-_HEADS = {
-    b"\xff\xd8\xff": "image/jpeg",
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"GIF8": "image/gif",
-    b"%PDF-": "application/pdf",
-    b"ID3": "audio/mpeg",
-    b"\xff\xfb": "audio/mpeg",
-}
-
-
-def images_are_what_they_claim(request: ChatRequest) -> Iterator[str]:
-    """Error texts: `Invalid base64 image_url.`, `You uploaded an unsupported image. Please make sure your image has
-    of one the following formats: ['png', 'jpeg', 'gif', 'webp'].` (the vendor's order of words).
-    """
-    for part in _parts(request):
-        if isinstance(part, Image) and part.image_url.url.startswith("data:"):
-            kind, data = _data_url(part.image_url.url)
-            if data is None:
-                yield "Invalid base64 image_url."
-            elif kind != _kind(data) or not kind.startswith("image/"):
-                yield (
-                    "You uploaded an unsupported image. Please make sure your image has of one the following formats: "
-                    "['png', 'jpeg', 'gif', 'webp']."
-                )
-
-
-def content_is_text_and_images(request: ChatRequest) -> Iterator[str]:
-    """Groq, Together AI: content is of the types `text` and `image_url`."""
-    for part in _parts(request):
-        if not isinstance(part, Text | Image):
-            yield f"unknown type of content `{part.type}`, expected `text` or `image_url`"
-
-
-def documents_are_pdf(request: ChatRequest) -> Iterator[str]:
-    """PDF files. Error texts: `Missing required parameter: 'file.filename'.`, `Expected context stuffing file type to
-    be a supported format: .pdf but got .txt.`, `Invalid file data. Expected a base64-
-    encoded data URL with an application/pdf MIME type.`
-    """
-    for part in _parts(request):
-        match part:
-            case File(file=file) if file.file_id is None:
-                if not file.filename:
-                    yield "Missing required parameter: 'file.filename'."
-                elif not file.filename.lower().endswith(".pdf"):
-                    yield "Expected context stuffing file type to be a supported format: .pdf"
-                url = file.file_data or ""
-            case DocumentUrl(document_url=url):
-                pass
-            case _:
-                continue
-        kind, data = _data_url(url)
-        if data is None or not (kind == _kind(data) == "application/pdf"):
-            yield "Invalid file data. Expected a base64-encoded data URL with an application/pdf MIME type."
-
-
-def sounds_are_what_they_claim(request: ChatRequest) -> Iterator[str]:
-    """Error text: `The data provided for 'input_audio' is not of valid wav format.`"""
-    for part in _parts(request):
-        if isinstance(part, Audio):
-            sound = part.input_audio
-            data = _decoded(sound.data if isinstance(sound, Sound) else sound)
-            kind = {"audio/mpeg": "mp3", "audio/wav": "wav"}.get(_kind(data or b""))
-            if kind is None or (isinstance(sound, Sound) and sound.format != kind):
-                claimed = sound.format if isinstance(sound, Sound) else "audio"
-                yield f"The data provided for 'input_audio' is not of valid {claimed} format."
-
-
 # ---------------------------------------------------------------- of single providers
 
 
@@ -455,12 +383,6 @@ def _calls(request: ChatRequest) -> Iterator[tuple[int, int, Json]]:
                 yield number, place, call
 
 
-def _parts(request: ChatRequest) -> Iterator[Part]:
-    for message in request.messages:
-        if isinstance(message, User) and isinstance(message.content, list):
-            yield from message.content
-
-
 def _results_after(request: ChatRequest, number: int) -> Iterator[Result]:
     for message in request.messages[number + 1 :]:
         if not isinstance(message, Result):
@@ -490,26 +412,6 @@ def _is_schema(schema: Json) -> bool:
     except (ValueError, jsonschema_rs.ReferencingError):
         return False
     return True
-
-
-def _data_url(url: str) -> tuple[str, bytes | None]:
-    kind, _, text = url.removeprefix("data:").partition(";base64,")
-    return kind, _decoded(text)
-
-
-def _decoded(text: str) -> bytes | None:
-    """The bytes of padded base64 in the standard alphabet, and of nothing else; None when there are none."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return data if data and base64.b64encode(data).decode() == text else None
-
-
-def _kind(data: bytes) -> str:
-    if data[:4] == b"RIFF":
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], "")
-    return next((kind for head, kind in _HEADS.items() if data.startswith(head)), "")
 
 
 def _refuse_constant(name: str) -> Json:

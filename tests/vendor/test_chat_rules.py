@@ -1,4 +1,4 @@
-"""vendor/chat_rules.py, vendor/chat_request.py, vendor/chat.py: the double refuses what the vendors refuse."""
+"""vendor/chat_rules.py, vendor/chat_files.py, vendor/chat_request.py, vendor/chat.py: what is refused."""
 
 from __future__ import annotations
 
