@@ -30,6 +30,12 @@ class Ordered(dict[str, Json]):
     """A mapping that is printed in its own order, not in that of its keys."""
 
 
+class Written(str):
+    """A value that has been written as JSON text before, with keys in order: it is printed as it is."""
+
+    __slots__ = ()
+
+
 def parse(text: str | bytes) -> Json:
     """Decode one strict JSON document. Every number is a double, lone surrogates become U+FFFD.
 
@@ -129,6 +135,8 @@ def _write(value: Json, put: Any) -> None:
             _write(item, put)
             opening = ","
         put("]" if value else "[]")
+    elif kind is Written:
+        put(value)
     elif kind is float or kind is int:
         put(number_text(value) if math.isfinite(value) else f'"{number_text(value)}"')
     elif isinstance(value, str):
@@ -172,6 +180,8 @@ def render(value: Json) -> str:
 def masked(value: Json, mask: Callable[[str], str]) -> Json:
     """The value with the secrets in its texts hidden; a number that shows one becomes text."""
     match value:
+        case Written():
+            return masked(parse(value), mask)
         case str():
             return mask(value)
         case bool() | None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octo.errors import OctoError
-from octo.values import Ordered, clean, clean_text, clone, dumps, kind_of, masked, number_text, parse, render
+from octo.values import Ordered, Written, clean, clean_text, clone, dumps, kind_of, masked, number_text, parse, render
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,13 @@ def test_what_is_nested_beyond_reason_is_an_error_and_no_crash():
     for use in (dumps, clone):
         with pytest.raises(OctoError, match="a value is nested too deeply"):
             use(value)
+
+
+def test_what_is_written_already_is_printed_as_it_is_and_still_masked():
+    value = {"x": Written('{"b":"key","a":[1]}')}
+
+    assert dumps(value) == '{"x":{"b":"key","a":[1]}}'
+    assert dumps(masked(value, lambda text: text.replace("key", "***"))) == '{"x":{"a":[1],"b":"***"}}'
 
 
 def test_an_ordered_mapping_is_printed_in_its_own_order_also_when_masked():

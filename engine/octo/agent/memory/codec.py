@@ -15,6 +15,33 @@ from octo.values import Json, clean_text, kind_of
 _ROLES: Final = ("user", "assistant", "tool")
 
 
+class Writer:
+    """Writes one conversation again and again while it grows: each turn is encoded once.
+
+    Attachments are left out, unless `files` are to be kept, and so is blank text.
+    """
+
+    def __init__(self, *, files: bool) -> None:
+        self._files = files
+        self._written: dict[int, tuple[ChatMessage, str]] = {}
+        """By the identity of turns, which live as long as they stand here."""
+
+    def write(self, turns: Iterable[ChatMessage]) -> str:
+        """The JSON text of what `encode` makes of the turns."""
+        texts = []
+        for turn in turns:
+            known = self._written.get(id(turn)) or self._written.setdefault(id(turn), (turn, self._text(turn)))
+            if known[1]:
+                texts.append(known[1])
+        return f"[{','.join(texts)}]"
+
+    def _text(self, turn: ChatMessage) -> str:
+        """The JSON text of one turn; empty for one without content."""
+        parts = tuple(part for part in turn.parts if not (isinstance(part, Text) and not part.text.strip()))
+        (message,) = encode([ChatMessage(turn.role, parts)], files=self._files)
+        return clean_text(json.dumps(message, ensure_ascii=False, separators=(",", ":"))) if message["parts"] else ""
+
+
 def encode(turns: Iterable[ChatMessage], *, files: bool = False) -> list[Json]:
     """The turns as JSON. Attachments are left out, unless `files` are to be kept."""
     return [

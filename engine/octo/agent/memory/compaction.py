@@ -43,13 +43,9 @@ class Watcher(Protocol):
 class _Piece:
     """Turns that stay or go together."""
 
-    turns: list[ChatMessage]
+    turns: Sequence[ChatMessage]
     stays: bool = False
     weight: int = 0
-
-    @staticmethod
-    def of(turns: Sequence[ChatMessage], *, stays: bool = False) -> _Piece:
-        return _Piece(list(turns), stays, meter.weight(turns))
 
 
 class Context:
@@ -69,19 +65,21 @@ class Context:
         self._summarize = summarize
         self._warn = warn
         self.watcher = watcher
+        self._weights: dict[int, tuple[ChatMessage, int]] = {}
+        """Of turns, by their identity; they live as long as they stand here."""
 
     def recalled(self, recalled: Recalled) -> None:
         """Take over what is known of a stored conversation."""
-        self.meter = Meter(meter.estimate(recalled.turns), recalled.tokens)
+        self.meter = Meter(self._estimate(recalled.turns), recalled.tokens)
 
     def measured(self, sent: Sequence[ChatMessage], usage: Usage | None) -> None:
         """Learn from a model call."""
         if usage is not None and usage.prompt_tokens:
-            self.meter.learn(meter.estimate(sent), usage.prompt_tokens)
+            self.meter.learn(self._estimate(sent), usage.prompt_tokens)
 
     def tokens(self, turns: Sequence[ChatMessage]) -> int:
         """The measured size of a conversation; 0 when no provider has told."""
-        return self.meter.size(meter.estimate(turns)) if self.meter.knows else 0
+        return self.meter.size(self._estimate(turns)) if self.meter.knows else 0
 
     # ------------------------------------------------------------ between model calls
 
@@ -93,11 +91,11 @@ class Context:
         """
         if not self.meter.has_measured:
             return
-        most = max(1, self.bounds.tokens - meter.estimate([transcript.preamble] if transcript.preamble else []))
-        pieces = _open_pieces(transcript)
-        before = self._predict(pieces)
+        most = max(1, self.bounds.tokens - self._estimate([transcript.preamble] if transcript.preamble else []))
+        before = self.meter.predict(self._estimate(transcript.turns))
         if before <= most:
             return
+        pieces = [self._piece(turns, stays=stays) for turns, stays in _open_pieces(transcript)]
         strategy = self.bounds.strategy
         await self.watcher.compaction_started(strategy, before, most)
         kept = [piece for piece in pieces if piece.stays]
@@ -115,9 +113,9 @@ class Context:
 
     async def shortened(self, turns: Sequence[ChatMessage], *, only_prune: bool) -> list[ChatMessage]:
         """The conversation as it is stored: within the budget, but for its last exchange, which is always kept."""
-        pieces = [_Piece.of(exchange) for exchange in exchanges(turns)]
-        if not pieces or self._predict(pieces) <= self.bounds.tokens:
+        if self.meter.predict(self._estimate(turns)) <= self.bounds.tokens:
             return list(turns)
+        pieces = [self._piece(exchange) for exchange in exchanges(turns)]
         strategy = "prune" if only_prune else self.bounds.strategy
         remaining = await self._compacted(pieces, self.bounds.tokens, strategy)
         if self._predict(remaining) > self.bounds.tokens:
@@ -135,7 +133,7 @@ class Context:
             if summary:
                 at = pieces.index(older[0])
                 rest = [piece for piece in pieces if piece not in older]
-                return [*rest[:at], _Piece.of([user(f"{SUMMARY}\n{summary}")]), *rest[at:]]
+                return [*rest[:at], self._piece([user(f"{SUMMARY}\n{summary}")]), *rest[at:]]
         return self._pruned(pieces, most)
 
     def _older(self, pieces: Sequence[_Piece], most: int) -> list[_Piece]:
@@ -163,6 +161,19 @@ class Context:
                 weight -= piece.weight
         return remaining
 
+    def _piece(self, turns: Sequence[ChatMessage], *, stays: bool = False) -> _Piece:
+        return _Piece(turns, stays, self._weight(turns))
+
+    def _estimate(self, turns: Sequence[ChatMessage]) -> int:
+        return meter.tokens(self._weight(turns))
+
+    def _weight(self, turns: Sequence[ChatMessage]) -> int:
+        """The weight of turns, each of which is weighed once."""
+        known = self._weights
+        return sum(
+            (known.get(id(turn)) or known.setdefault(id(turn), (turn, meter.weight([turn]))))[1] for turn in turns
+        )
+
     def _predict(self, pieces: Sequence[_Piece]) -> int:
         return self.meter.predict(meter.tokens(sum(piece.weight for piece in pieces)))
 
@@ -177,18 +188,21 @@ def exchanges(turns: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
     return pieces
 
 
-def _open_pieces(transcript: Transcript) -> list[_Piece]:
-    """The conversation of a run that goes on: closed exchanges, then the open one by its tool turns."""
+def _open_pieces(transcript: Transcript) -> list[tuple[list[ChatMessage], bool]]:
+    """The conversation of a run that goes on: closed exchanges, then the open one by its tool turns.
+
+    With each piece stands whether it stays in any case.
+    """
     closed = transcript.turns[: transcript.start]
-    pieces = [_Piece.of(exchange) for exchange in exchanges(closed)]
+    pieces = [(exchange, False) for exchange in exchanges(closed)]
     if closed and closed[0].role == "user":
-        first = pieces[0].turns
-        pieces[:1] = [_Piece.of(first[:1], stays=True), *([_Piece.of(first[1:])] if first[1:] else ())]
+        first, rest = pieces[0][0][:1], pieces[0][0][1:]
+        pieces[:1] = [(first, True), (rest, False)] if rest else [(first, True)]
     told = {id(turn) for turn in transcript.new if turn.role == "user"}
     for turn in transcript.turns[transcript.start :]:
-        if turn.role == "tool" and pieces and not pieces[-1].stays:
-            pieces[-1] = _Piece.of([*pieces[-1].turns, turn])
+        if turn.role == "tool" and pieces and not pieces[-1][1]:
+            pieces[-1][0].append(turn)
         else:
-            pieces.append(_Piece.of([turn], stays=id(turn) in told))
-    pieces[-1] = _Piece.of(pieces[-1].turns, stays=True)
+            pieces.append(([turn], id(turn) in told))
+    pieces[-1] = (pieces[-1][0], True)
     return pieces

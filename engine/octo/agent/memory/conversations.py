@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octo.agent.ending import Answered, Drawn, GaveUp, Halted
 from octo.agent.memory import facts, naming
+from octo.agent.memory.codec import Writer
 from octo.agent.memory.repair import repaired
 from octo.agent.memory.session import Recalled
 from octo.agent.memory.threads import ThreadMemory, as_payload, payload, saved
@@ -65,7 +66,7 @@ class ConversationMemory:
         self._place = Place(_masked(conversation.agent, run), _masked(conversation.thread, run))
         self._run = run
         self._block = block
-        self._keep_files = keep_files
+        self._writer = Writer(files=keep_files)
         self._records = records
         self._knows_facts = knows_facts
         self._naming = naming
@@ -137,7 +138,7 @@ class ConversationMemory:
     async def _write(self, turns: Sequence[ChatMessage], context: Context) -> None:
         if not self._may_save:
             return
-        text = self._text(as_payload(turns, context, keep_files=self._keep_files))
+        text = self._text(as_payload(turns, context, self._writer))
         store, user, now = (
             self._run.runtime.store,
             _masked(self._conversation.user, self._run),

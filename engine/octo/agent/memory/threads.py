@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from octo.agent.ending import Halted
 from octo.agent.memory import codec
-from octo.agent.memory.repair import repaired, settled
+from octo.agent.memory.codec import Writer
+from octo.agent.memory.repair import repaired
 from octo.agent.memory.session import Recalled
 from octo.errors import OctoError
 from octo.services.base import Conflict
 from octo.store.threads import NAMESPACE, PREFIX
-from octo.values import kind_of
+from octo.values import Written, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ class ThreadMemory:
         self._run = run
         self._block = block
         self._namespace = namespace(volatile=volatile)
-        self._keep_files = keep_files
+        self._writer = Writer(files=keep_files)
         self._version = 0
 
     async def load(self) -> Recalled:
@@ -78,7 +79,7 @@ class ThreadMemory:
     async def _write(self, turns: Sequence[ChatMessage], context: Context) -> None:
         """Write the conversation over what is there: of several writers, the last has its way."""
         key, entries = PREFIX + self._thread, self._run.services.entries
-        value = as_payload(turns, context, keep_files=self._keep_files)
+        value = as_payload(turns, context, self._writer)
         for attempt in range(ATTEMPTS):
             try:
                 self._version = await entries.put(self._namespace, key, value, expected=self._version)
@@ -111,10 +112,9 @@ def payload(stored: Json) -> tuple[list[ChatMessage], int]:
     return codec.decode(stored.get("messages")), int(tokens) if isinstance(tokens, (int, float)) and tokens > 0 else 0
 
 
-def as_payload(turns: Sequence[ChatMessage], context: Context, *, keep_files: bool) -> Json:
+def as_payload(turns: Sequence[ChatMessage], context: Context, writer: Writer) -> Written:
     """A conversation as it is stored."""
-    whole, _ = settled(turns)
-    return {"v": 1, "tokens": context.tokens(whole), "messages": codec.encode(whole, files=keep_files)}
+    return Written(f'{{"messages":{writer.write(turns)},"tokens":{context.tokens(turns)},"v":1}}')
 
 
 async def saved(work: Callable[[], Awaitable[None]], warn: Callable[[str], None]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from histories import TOOLS, histories
+from octo.agent.memory.codec import Writer
 from octo.agent.memory.compaction import Bounds, Context
 from octo.agent.memory.repair import repaired, settled
 from octo.agent.memory.session import Recalled, Transcript
@@ -60,7 +61,7 @@ async def through_the_store(turns, tokens, strategy):
         entries = StoredEntries(store, lambda: 0, str)
         room = context(tokens, strategy)
         kept = await room.shortened(turns, only_prune=False)
-        await entries.put("user", "agent-memory/t", as_payload(kept, room, keep_files=True))
+        await entries.put("user", "agent-memory/t", as_payload(kept, room, Writer(files=True)))
         entry = await entries.get("user", "agent-memory/t")
     found, _ = payload(entry.value)
     return repaired(found, lambda text: None)
