@@ -103,7 +103,7 @@ class ManagedMemory:
 
 
 def _dumps(stored: Json) -> str:
-    """Compact JSON, by the faster of the two writers: a conversation is long and has no numbers in it."""
+    """Compact JSON by the faster of the two writers, for conversations are long."""
     return clean_text(json.dumps(stored, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from histories import TOOLS
 from octo.agent.memory import window
 from octo.agent.memory.repair import settled
-from octo.llm.chat import ChatMessage, File, Text, ToolCall, ToolResult, user
+from octo.llm.chat import ChatMessage, ChatRequest, File, Text, ToolCall, ToolResult, user
+from vendor.doubles import DOUBLES, Offline, Said
 
 ROLES = {"u": "user", "a": "assistant", "t": "tool"}
 
@@ -84,3 +86,29 @@ def test_a_turn_without_files_stays_the_turn_that_it_is():
     turn = user("Where?")
 
     assert window.without_bytes(turn) is turn
+
+
+def four_exchanges():
+    """Four exchanges, each with a call and its result."""
+    conversation = []
+    for n in range(4):
+        call = ToolCall(f"c{n}", "t", '{"n": 1}')
+        conversation += [
+            user(f"question {n}"),
+            ChatMessage("assistant", (call,)),
+            ChatMessage("tool", (ToolResult(call.id, "t", f"result {n}"),)),
+            ChatMessage("assistant", (Text(f"answer {n}"),)),
+        ]
+    return conversation
+
+
+@pytest.mark.parametrize("double", DOUBLES, ids=lambda double: double.name)
+@pytest.mark.parametrize("most", range(1, 17))
+async def test_every_vendor_takes_what_a_window_keeps(double, most):
+    kept = window.newest(four_exchanges(), most)
+    server = double.serve(lambda _: double.say(Said("ok")))
+    model = double.asked("http://double", Offline(server), **double.settings)
+
+    assert kept == four_exchanges()[-max(4, most // 4 * 4) :]
+    answer = await model.complete(ChatRequest((*kept, user("go on")), tools=TOOLS), session={})
+    assert answer.text == "ok"
