@@ -38,6 +38,7 @@ _LOOKS: Final[dict[Style, dict[str, Any]]] = {
     "name": {"bold": True},
     "branch": {"fg": "blue"},
     "tool": {"fg": "magenta"},
+    "events": {"fg": "bright_black"},
     "default": {"fg": "yellow"},
     "error": {"fg": "red"},
     "link": {"fg": "green"},

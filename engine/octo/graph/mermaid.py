@@ -14,7 +14,13 @@ from octo.graph.picture import Lane, Picture, Role, Step, Stream, walk
 
 _WIDTH: Final = 60
 """Longer texts are cut, since Mermaid sets each on one line."""
-_ARROWS: Final[Mapping[Role, str]] = {"branch": "-->", "default": "-->", "tool": "-.->", "error": "-.->"}
+_ARROWS: Final[Mapping[Role, str]] = {
+    "branch": "-->",
+    "default": "-->",
+    "tool": "-.->",
+    "events": "-.->",
+    "error": "-.->",
+}
 _LOOKS: Final = (
     "classDef flow stroke:#2563eb,stroke-width:2px",
     "classDef source stroke:#16a34a,stroke-width:2px",

@@ -15,9 +15,15 @@ from octo.errors import UsageError, did_you_mean
 from octo.fields import ConnectorName, FlowName, Model
 from octo.values import Json
 
-Role: TypeAlias = Literal["branch", "tool", "default", "error"]
+Role: TypeAlias = Literal["branch", "tool", "events", "default", "error"]
 
-_ROLES: Final[Mapping[str, Role]] = {"tools": "tool", "default": "default", "else": "default", "error": "error"}
+_ROLES: Final[Mapping[str, Role]] = {
+    "tools": "tool",
+    "events": "events",
+    "default": "default",
+    "else": "default",
+    "error": "error",
+}
 """What the chains under a key are for."""
 _TOOLS: Final = ("tools",)
 """Keys with what a model may call; not everything there has blocks of its own."""

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from octo.graph.picture import Inlet, Lane, Outlet, Picture, Step, Stream
 
 Style: TypeAlias = Literal[
-    "plain", "title", "source", "type", "name", "branch", "tool", "default", "error", "link", "faint"
+    "plain", "title", "source", "type", "name", "branch", "tool", "events", "default", "error", "link", "faint"
 ]
 
 

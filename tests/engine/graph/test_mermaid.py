@@ -152,3 +152,24 @@ def test_a_tool_that_is_a_flow_is_an_arrow_to_it_and_one_that_is_elsewhere_a_nod
         'b1 -.->|"tool web search"| b1n3(["the web"]):::tool',
         'b2 -.->|"tool look"| f2',
     ]
+
+
+def test_a_chain_that_only_watches_is_drawn_apart(tmp_path: Path):
+    text = """
+connectors: [{ name: m, type: llm-scripted, settings: { turns: [{ text: x }] } }]
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: ag
+        connector: m
+        prompt: Do it.
+        tools: [{ name: t, description: x, process: [{ type: set-payload, value: '1' }] }]
+        events: { process: [{ type: log, name: hear, message: '1' }] }
+"""
+    drawn = chart(text, tmp_path).splitlines()
+
+    assert [line.strip() for line in drawn if "events" in line or "hear" in line] == [
+        'b3["hear<br/>log"]',
+        'b1 -.->|"events"| b3',
+    ]
