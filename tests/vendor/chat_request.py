@@ -22,6 +22,8 @@ class Dialect:
     """Further keys of a request."""
     lacks: frozenset[str] = frozenset()
     """Keys of a request that OpenAI knows and this provider refuses."""
+    cache_marks: bool = False
+    """Whether texts may be marked for caching."""
     echoes: str = ""
     """The key of an assistant's message that brings reasoning back."""
     text_only: bool = False
@@ -37,8 +39,9 @@ DIALECTS = {
     "openai": Dialect(),
     # vLLM, llama.cpp and Ollama take what OpenAI takes.
     "custom": Dialect(),
-    # OpenRouter, "Usage accounting", "Reasoning tokens": `reasoning_details` go back unmodified.
-    "openrouter": Dialect(adds=frozenset({"usage", "reasoning"}), echoes="reasoning_details"),
+    # OpenRouter, "Usage accounting", "Reasoning tokens": `reasoning_details` go back unmodified. "Prompt caching":
+    # `cache_control` at texts.
+    "openrouter": Dialect(adds=frozenset({"usage", "reasoning"}), echoes="reasoning_details", cache_marks=True),
     # DeepSeek, "Thinking mode": `thinking`, and `reasoning_content` goes back while tools are called. "Create chat
     # completion": `max_tokens` is the only cap, `text` and `json_object` are the only forms of an answer.
     "deepseek": Dialect(
@@ -125,9 +128,15 @@ def extension(default: Any = None) -> Any:
 # API reference, "Create chat completion", `messages`: the parts of each role.
 
 
+class CacheControl(Shape):
+    type: Literal["ephemeral"]
+    ttl: Literal["5m", "1h"] | None = None
+
+
 class Text(Shape):
     type: Literal["text"]
     text: str
+    cache_control: CacheControl | None = extension()
 
 
 class ImageUrl(Shape):
@@ -336,6 +345,13 @@ class ChatRequest(Shape):
     usage: Accounting | None = extension()
     reasoning: dict[str, Json] | None = extension()
     thinking: Switch | None = extension()
+
+    @property
+    def texts(self) -> Iterator[Text]:
+        """The parts of all roles that are text."""
+        for message in self.messages:
+            if isinstance(message.content, list):
+                yield from (part for part in message.content if isinstance(part, Text))
 
     @property
     def parts(self) -> Iterator[Part]:

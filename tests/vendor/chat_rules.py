@@ -55,6 +55,7 @@ def refusals(request: ChatRequest, dialect: Dialect, issued: Issued) -> Iterator
         yield from ids_have_nine_letters(request)
     if dialect.user_after_answer:
         yield from user_waits_for_the_answer(request)
+    yield from cache_marks_are_known(request, dialect)
     yield from schemas_are_taken(request, dialect)
     yield from nothing_is_forced_on_a_model_that_thinks(request, dialect)
     if dialect.echoes:
@@ -311,6 +312,15 @@ def nothing_is_forced_on_a_model_that_thinks(request: ChatRequest, dialect: Dial
 
 
 # ---------------------------------------------------------------- of single providers
+
+
+def cache_marks_are_known(request: ChatRequest, dialect: Dialect) -> Iterator[str]:
+    """OpenRouter, "Anthropic Claude": at most four breakpoints, at texts. Others know no `cache_control`."""
+    marks = sum(part.cache_control is not None for part in request.texts)
+    if marks > 4:
+        yield f"A maximum of 4 blocks with cache_control may be provided. Found {marks}."
+    if marks and not dialect.cache_marks:
+        yield "Unknown parameter: 'messages[0].content[0].cache_control'."
 
 
 def content_is_text(request: ChatRequest) -> Iterator[str]:

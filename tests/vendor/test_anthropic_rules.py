@@ -1,4 +1,4 @@
-"""vendor/anthropic_rules.py, vendor/anthropic_files.py, vendor/anthropic_request.py: the double refuses what the vendor refuses."""
+"""vendor/anthropic_rules.py, vendor/anthropic_files.py, vendor/anthropic_request.py: what the double refuses."""
 
 from __future__ import annotations
 

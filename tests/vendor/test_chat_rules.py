@@ -85,6 +85,7 @@ def strict(schema: Json, name: str = "answer") -> Json:
 
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM = {"role": "system", "content": "be brief"}
 
 GOOD = {
@@ -113,6 +114,7 @@ GOOD = {
         "openrouter",
         talk(says("x", reasoning_details=[{"type": "reasoning.text"}]), usage={"include": True}),
     ),
+    "marks for caching of OpenRouter": ("openrouter", asking([text(), text() | MARK])),
     "thinking of DeepSeek": ("deepseek", talk(says("x", reasoning_content="y"), thinking={"type": "disabled"})),
     "ids, documents and audio of Mistral": (
         "mistral",
@@ -168,7 +170,7 @@ BAD = {
         "Unknown parameter: 'messages[1].mood'.",
     ),
     "unknown key of a part": (
-        asking([{**text(), "cache_control": {}}]),
+        asking([{**text(), "cache_mark": {}}]),
         "Unknown parameter: 'messages[0].content[0].cache_control'.",
     ),
     "key of another provider": (asking(usage={"include": True}), "Unknown parameter: 'usage'."),
@@ -370,6 +372,16 @@ OF_ONE = {
         "groq",
         asking(response_format=strict(CLOSED), stream=True),
         "json mode cannot be combined with streaming",
+    ),
+    "marks for caching of others": (
+        "openai",
+        asking([text() | MARK]),
+        "Unknown parameter: 'messages[0].content[0].cache_control'.",
+    ),
+    "five marks": (
+        "openrouter",
+        asking([text() | MARK] * 5),
+        "A maximum of 4 blocks with cache_control may be provided. Found 5.",
     ),
     "thinking before a forced tool at OpenRouter": (
         "openrouter",

@@ -252,7 +252,9 @@ PROVIDERS: Final = {
         Provider(
             id="openrouter",
             connector="llm-openrouter",
-            wire=ChatCompletions("openrouter", usage_accounting=True, echo="reasoning_details", draws=True),
+            wire=ChatCompletions(
+                "openrouter", usage_accounting=True, echo="reasoning_details", draws=True, marks_cache=True
+            ),
             base_url="https://openrouter.ai/api/v1",
             media_types=chat_completions.MEDIA_TYPES,
             draws=True,

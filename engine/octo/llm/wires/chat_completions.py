@@ -56,6 +56,8 @@ class ChatCompletions:
     """What the cap of an answer is called, as long as the server does not refuse it."""
     cache_key: bool = False
     """Whether prompts are cached by a key."""
+    marks_cache: bool = False
+    """Whether prompts of Claude models are to be marked for caching."""
     usage_accounting: bool = False
     """Whether usage is to be asked for in a way of its own, and comes with a cost in USD."""
     switches_thinking: bool = False
@@ -100,6 +102,8 @@ class ChatCompletions:
             body["user"] = credentials.user
         if self.cache_key and "prompt_cache_key" not in endpoint.refused and (key := endpoint.cache_key(request)):
             body["prompt_cache_key"] = key
+        if self.marks_cache and facts.is_claude(model) and endpoint.caches(request):
+            _mark_for_caching(body["messages"])
         if self.usage_accounting and "usage" not in endpoint.refused:
             body["usage"] = {"include": True}
         stream = stream and not (form and self.unstreamed_schemas)
@@ -233,6 +237,16 @@ class ChatCompletions:
         if self.short_ids:
             return id if _NINE.fullmatch(id) else digest[:9]
         return id if len(id) <= _LONGEST_ID else f"{id[: _LONGEST_ID - 13]}-{digest[:12]}"
+
+
+def _mark_for_caching(messages: list[dict[str, Json]]) -> None:
+    """Set a breakpoint after the system text and after the last message, at text of theirs, which then is a list."""
+    for message in (messages[0], messages[-1]) if messages[0]["role"] == "system" else (messages[-1],):
+        content = message["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if parts and parts[-1]["type"] == "text":
+            parts[-1]["cache_control"] = {"type": "ephemeral"}
+            message["content"] = parts
 
 
 def _tools(request: ChatRequest) -> dict[str, Json]:

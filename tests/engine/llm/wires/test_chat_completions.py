@@ -32,6 +32,7 @@ from octo.llm.chat import (
 )
 from octo.llm.credentials import Credentials
 from octo.llm.framing import DONE
+from octo.llm.providers import PROVIDERS
 from octo.llm.wire import Endpoint, Unreadable
 from octo.llm.wires.chat_completions import ChatCompletions
 from octo.values import Json
@@ -256,6 +257,51 @@ def test_a_cached_prompt_names_its_key_where_the_provider_has_keys():
     assert body(request, wire=KEYED)["prompt_cache_key"] == "leads/enrich.agent"
     assert "prompt_cache_key" not in body(replace(request, cache=False), wire=KEYED)
     assert "prompt_cache_key" not in body(request)
+
+
+MARKED = {"cache_control": {"type": "ephemeral"}}
+OPENROUTER = PROVIDERS["openrouter"].wire
+
+
+@pytest.mark.parametrize(
+    ("last", "content"),
+    [
+        (user("hello"), [{"type": "text", "text": "hello"} | MARKED]),
+        (
+            user("look", File("image/png", PNG)),
+            [
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(PNG).decode()}"}},
+                {"type": "text", "text": "look"} | MARKED,
+            ],
+        ),
+        (user("", File("image/png", PNG)), None),
+    ],
+    ids=["text", "a file and text", "a file"],
+)
+def test_prompts_of_claude_models_on_openrouter_are_marked_for_caching(last: ChatMessage, content: Json):
+    request = ChatRequest(
+        (user("x"), assistant(Text("y")), last), system="be brief", model="anthropic/claude-sonnet-4.5"
+    )
+    sent = body(replace(request, cache=True), wire=OPENROUTER)["messages"]
+
+    assert sent[0] == {"role": "system", "content": [{"type": "text", "text": "be brief"} | MARKED]}
+    assert [message["content"] for message in sent[1:3]] == ["x", "y"]
+    plain = body(request, wire=OPENROUTER)["messages"]
+    assert sent[-1]["content"] == (plain[-1]["content"] if content is None else content)
+    assert "cache_control" not in json.dumps(plain)
+
+
+def test_results_of_tools_are_marked_for_caching_too():
+    turns = (user("x"), assistant(ToolCall("a", "t", "{}")), ChatMessage("tool", (ToolResult("a", "t", "found"),)))
+    request = ChatRequest(turns, model="anthropic/claude-sonnet-4.5", cache=True)
+
+    assert body(request, wire=OPENROUTER)["messages"][-1]["content"] == [{"type": "text", "text": "found"} | MARKED]
+
+
+def test_other_models_on_openrouter_cache_by_themselves():
+    assert "cache_control" not in json.dumps(
+        body(ChatRequest((user("x"),), model="openai/gpt-5", cache=True), wire=OPENROUTER)
+    )
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}, "required": ["a"]}

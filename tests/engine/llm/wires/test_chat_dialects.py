@@ -63,6 +63,7 @@ BEYOND_OPENAI = frozenset(
         "reasoning_content",
         "reasoning_details",
         "extra_content",
+        "cache_control",
     }
 )
 """Keys that OpenAI's types do not know; the doubles see to it that only their providers are sent them."""
