@@ -84,7 +84,7 @@ class Live:
             if isinstance(event, ToolReturned):
                 spent.tool_calls += 1
             else:
-                spent.turns += isinstance(event, TurnEnded)
+                spent.turns += isinstance(event, TurnEnded) and not event.purpose
                 _charge(spent, event.usage)
 
 

@@ -175,9 +175,10 @@ class Recorder:
             self._note(event, f"agent.{told[0]}", attrs={"iteration": event.iteration, **told[1]})
 
     def _turn(self, event: TurnEnded) -> None:
-        span = self._end("turn", event.address)
-        agent = self._here.get()
+        span = None if event.purpose else self._end("turn", event.address)
+        agent = None if event.purpose else self._here.get()
         attrs: dict[str, Json] = {
+            "purpose": event.purpose or None,
             "iteration": event.iteration,
             "connector": (event.response.connector or None) if event.response else None,
             "passedOver": list(event.response.passed_over) or None if event.response else None,
@@ -193,14 +194,12 @@ class Recorder:
         if agent is not None and event.request is not None:
             answer = () if event.response is None else (event.response.message,)
             agent.told = (*event.request.messages, *answer)
-        self._put(
-            event,
-            "llm.turn",
-            span,
-            duration_ns=_ns(event.seconds),
-            error=event.error.message if event.error else "",
-            attrs=_known(attrs),
-        )
+        error = event.error.message if event.error else ""
+        parts = {"duration_ns": _ns(event.seconds), "error": error, "attrs": _known(attrs)}
+        if event.purpose:
+            self._note(event, "llm.turn", **parts)
+        else:
+            self._put(event, "llm.turn", span, **parts)
 
     def _compaction(self, event: CompactionEnded) -> None:
         gauge = {"before": event.before, "after": event.after, "contextMaxTokens": event.most}

@@ -56,6 +56,8 @@ class Node:
                 return self.first.flow
             case "block":
                 return self.selector or self.first.block_type
+            case "turn" if "purpose" in self.attrs:
+                return str(self.attrs["purpose"])
             case "turn" if "iteration" in self.attrs:
                 return f"turn {dumps(self.attrs['iteration'])}"
             case "tool":

@@ -694,3 +694,20 @@ def test_a_conversation_that_was_made_shorter_is_told():
         }
     ]
     assert [detail(node) for node in tree(records)] == ["900 → 400 tokens"]
+
+
+async def test_a_summary_of_a_conversation_is_told_beside_the_turns():
+    records: list[Record] = []
+    keys = f"memoryThreadId: '\"t\"'\nmemoryCompaction: summarize\ncontextMaxTokens: 1\n{TOOL}"
+    answers = [reply("", call("t"), usage=Usage(prompt_tokens=9)), reply("done", usage=Usage(prompt_tokens=20))]
+    await fake_model.run(keys, *answers, reply("short", usage=Usage(prompt_tokens=5)), observers=[recorder(records)])
+    told = [record for record in records if record.kind in ("llm.turn", "agent.compaction")]
+
+    assert [(record.kind, record.attrs.get("purpose"), record.span_id == 0) for record in told] == [
+        ("llm.turn", None, False),
+        ("agent.compaction", None, True),
+        ("llm.turn", None, False),
+        ("llm.turn", "memory-compaction", True),
+    ]
+    assert outline(records)[-1] == "    turn memory-compaction"
+    assert [record.attrs["input"].get("earlier") for record in told if record.kind == "llm.turn"] == [None, 2, None]
