@@ -170,8 +170,8 @@ BAD = {
         "Unknown parameter: 'messages[1].mood'.",
     ),
     "unknown key of a part": (
-        asking([{**text(), "cache_mark": {}}]),
-        "Unknown parameter: 'messages[0].content[0].cache_control'.",
+        asking([{**text(), "brand_new": {}}]),
+        "Unknown parameter: 'messages[0].content[0].brand_new'.",
     ),
     "key of another provider": (asking(usage={"include": True}), "Unknown parameter: 'usage'."),
     "reasoning of another provider": (
