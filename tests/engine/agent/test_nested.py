@@ -53,11 +53,14 @@ class Ran:
         return [(part.text, part.is_error) for turn in turns for part in turn.parts]
 
 
+def with_n(keys):
+    """A config of one agent, with a second connector."""
+    another = "  - name: n\n    type: llm-scripted\n    settings: {turns: [{text: x}]}\n"
+    return config_text(keys).replace("flows:", f"{another}flows:", 1)
+
+
 async def run(keys, outer, inner, *, body=None, observers=()):
-    text = config_text(keys).replace(
-        "flows:", "  - name: n\n    type: llm-scripted\n    settings: {turns: [{text: x}]}\nflows:", 1
-    )
-    runtime = Models(harness.config(text), observers=observers)
+    runtime = Models(harness.config(with_n(keys)), observers=observers)
     runtime.models = {"m": FakeModel(outer), "n": FakeModel(inner)}
     async with runtime:
         message = await runtime.invoke("f", body)
@@ -336,20 +339,20 @@ def test_an_address_leads_to_an_agent_inside_and_to_what_it_calls():
 
 async def test_agents_flows_and_blocks_of_one_turn_run_at_once():
     """All of them wait for one another, which only works when all are on their way."""
-    together = asyncio.Barrier(3)
-
-    class Waiting(FakeModel):
-        async def complete(self, request, **options):
-            await together.wait()
-            return await super().complete(request, **options)
-
-    text = config_text(
-        "tools: [{name: a, agent: {connector: n, prompt: x}}, {name: b, agent: {connector: n, prompt: x}}, "
-        "{name: c, agent: {connector: n, prompt: x}}]"
-    ).replace("flows:", "  - name: n\n    type: llm-scripted\n    settings: {turns: [{text: x}]}\nflows:", 1)
-    runtime = Models(harness.config(text))
-    calls = [call(name, {"user_message": name}) for name in "abc"]
-    runtime.models = {"m": FakeModel([reply("", *calls), reply("done")]), "n": Waiting([reply("ok")] * 3)}
+    wait = "import asyncio\n\nall_here = asyncio.Barrier(4)\n\nasync def wait(body):\n    await all_here.wait()\n"
+    step = "{type: python, settings: {file: wait.py, function: wait}}"
+    tools = f"""
+tools:
+  - {{name: a, description: Waits., process: [{step}]}}
+  - {{name: b, description: Waits., process: [{step}]}}
+  - {{name: c, flow: slow}}
+  - {{name: d, agent: {{connector: n, prompt: x, tools: [{{name: wait, process: [{step}]}}]}}}}
+"""
+    text = f"{with_n(tools).rstrip()}\n  - {{name: slow, process: [{step}]}}\n"
+    runtime = Models(harness.config(text, files={"wait.py": wait}))
+    calls = (call("a"), call("b"), call("c"), call("d", {"user_message": "Wait."}))
+    inner = [reply("", call("wait")), reply("waited")]
+    runtime.models = {"m": FakeModel([reply("", *calls), reply("done")]), "n": FakeModel(inner)}
     async with runtime, asyncio.timeout(5):
         message = await runtime.invoke("f", {})
 
