@@ -183,7 +183,7 @@ class AgentLoop:
         try:
             return await self._turns()
         except Stopped:
-            return Halted()
+            return self._halted()
 
     async def _turns(self) -> Ending:
         while self.iteration < self.agent.turns:
@@ -196,10 +196,10 @@ class AgentLoop:
                 return GaveUp(budget.EXCEEDED)
             self._collect_files(response)
             if self.watch.stop_requested and response.calls:
-                return Halted()
+                return self._halted()
             self.transcript.append(response.message)
             if self.watch.stop_requested:
-                return Halted()
+                return self._halted()
             ending = self._ending(response)
             if ending is not None:
                 return ending
@@ -209,10 +209,13 @@ class AgentLoop:
                 ending = await self._run_calls(response.calls, cut)
                 await self.task.memory.checkpoint(self.transcript, self.context)
             if self._calls.stop_requested or self.watch.stop_requested:
-                return Halted()
+                return self._halted()
             if ending is not None:
                 return ending
         return GaveUp("exceeded max iterations")
+
+    def _halted(self) -> Halted:
+        return Halted("stopped by the events chain") if self.watch.stop_requested else Halted()
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut: ToolCall | None) -> Answered | None:
         """Run the calls of one turn: all, or those before the one that gives the answer."""
@@ -277,10 +280,11 @@ class AgentLoop:
     async def _complete(self, request: ChatRequest, purpose: str = "") -> ChatResponse:
         """Make a model call: charged and told, whatever it is for."""
         started = time.perf_counter()
-        await self.watch.turn_started(purpose)
         on_delta = None if purpose else self.watch.on_delta
         try:
+            await self.watch.turn_started(purpose)
             response = await self.model.complete(request, session=self.run.session, on_delta=on_delta)
+            await self.watch.answered()
         except Stopped:
             self.watch.turn_abandoned(time.perf_counter() - started, request)
             raise

@@ -367,3 +367,11 @@ emit: [thread_title]
     ran = await ask(agent, "hi", reply("Hello."))
 
     assert ran.log == ["hi of c"]
+
+
+async def test_a_question_whose_run_the_events_stopped_says_so(agent):
+    agent.keys = f"events: {{process: [{{type: log, name: watching, settings: {{message: body.type}}}}]}}\n{AGENT}"
+    agent.actions = {"watching": stop}
+    await ask(agent, "go")
+
+    assert await agent.stored(history) == [("user", "go", 1, True, "stopped by the events chain")]
