@@ -19,7 +19,7 @@ from octo_cli.session import Session
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from octo.agent.memory.kept import Entry, Item, Kind
+    from octo.agent.memory.kept import Entry, Hit, Item, Kind
     from octo.store.store import Store
     from octo.values import Json
 
@@ -137,7 +137,14 @@ def search(
     session, found = _begin(context, store, config, debug)
     wanted = _kind(kind)
     kinds = kept.KINDS if wanted is None else (wanted,)
-    hits = _write(session, found, lambda db: kept.find(db, " ".join(words), kinds=kinds, most=limit), [])
+
+    async def work() -> list[Hit]:
+        while await found.write(kept.index):
+            pass
+        return await found.write(lambda db: kept.find(db, " ".join(words), kinds=kinds, most=limit))
+
+    with found:
+        hits = signals.run(session, work()) if found.exists() else []
     if _as_document(session, json):
         output.document(session, {"found": [memory_table.facts_of_hit(hit) for hit in hits]}, json=json)
     elif hits:
@@ -244,12 +251,12 @@ def delete(
     if not yes and not agreed(session, f"forget {told} under `{items[0].id}`?"):
         items = []
 
-    def work(db: Connection) -> list[Item]:
+    def work(db: Connection) -> None:
         for item in items:
             kept.delete(db, item)
-        return items
 
-    _write(session, found, work, [])
+    with found:
+        signals.run(session, found.write(work))
     if _as_document(session, json):
         output.document(session, {"path": str(found), "deleted": len(items)}, json=json)
     else:
@@ -325,13 +332,6 @@ def _read(session: Session, store: Store, work: Callable[[Connection], list[T]])
 
     with store if store.exists() else Store() as opened:
         return signals.run(session, opened.read(work, []))
-
-
-def _write(session: Session, store: Store, work: Callable[[Connection], list[T]], otherwise: list[T]) -> list[T]:
-    if not store.exists():
-        return otherwise
-    with store:
-        return signals.run(session, store.write(work))
 
 
 def _as_document(session: Session, json: bool) -> bool:

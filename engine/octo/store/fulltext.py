@@ -65,26 +65,38 @@ _OLD: Final = {
 """The tables that hold them, each with the kind and the id of a row that is deleted."""
 
 
-def search(
-    db: Connection,
-    query: str,
-    read: Callable[[Connection, Source], Iterable[Said]],
-    *,
-    kinds: Collection[str],
-    most: int,
-    full_text: bool = True,
-) -> list[Hit]:
-    """The texts that hold all words of the query, the latest first. Needs a connection that may write.
+_AT_ONCE: Final = 500
+"""So many conversations are taken in by one transaction, for others wait for it."""
 
-    `read` gives the texts of a conversation.
+
+def refresh(db: Connection, read: Callable[[Connection, Source], Iterable[Said]], *, full_text: bool = True) -> bool:
+    """Take in what is new or has changed since the last search, a part of it at a time; whether there is more.
+
+    `read` gives the texts of a conversation. Needs a connection that may write.
     """
+    _prepare(db)
+    if full_text:
+        _make_index(db)
+    known = {Source(kind, id): stamp for kind, id, stamp in db.execute("SELECT kind, id, stamp FROM kept_sources")}
+    there = {Source(kind, id): stamp for kind, id, stamp in db.execute(_STAMPS)}
+    stale = [source for source, stamp in known.items() if there.get(source) != stamp]
+    db.executemany("DELETE FROM kept_sources WHERE kind = ? AND id = ?", stale)
+    new = [source for source, stamp in there.items() if known.get(source) != stamp]
+    for source in new[:_AT_ONCE]:
+        db.execute("INSERT INTO kept_sources VALUES (?, ?, ?)", (*source, there[source]))
+        db.executemany(
+            "INSERT INTO kept_texts (kind, id, role, text) VALUES (?, ?, ?, ?)",
+            [(*source, *said) for said in read(db, source) if said.text.strip()],
+        )
+    return len(new) > _AT_ONCE
+
+
+def search(db: Connection, query: str, *, kinds: Collection[str], most: int) -> list[Hit]:
+    """The texts that hold all words of the query, the latest first, among those that were taken in."""
     wanted = words(query)
     if not wanted or not kinds:
         return []
-    _prepare(db)
-    indexed = full_text and _has_index(db)
-    _refresh(db, read)
-    if indexed:
+    if _has(db, "kept_index"):
         found, terms = "number IN (SELECT rowid FROM kept_index WHERE kept_index MATCH ?)", [_expression(wanted)]
     else:
         found, terms = " AND ".join(["text LIKE ?"] * len(wanted)), [f"%{word}%" for word in wanted]
@@ -101,7 +113,7 @@ def search(
 
 def _prepare(db: Connection) -> None:
     """Make the tables that the index needs, unless they are there."""
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'kept_sources'").fetchone():
+    if _has(db, "kept_sources"):
         return
     db.execute(
         "CREATE TABLE kept_sources (kind TEXT NOT NULL, id TEXT NOT NULL, stamp INTEGER, PRIMARY KEY (kind, id))"
@@ -133,49 +145,38 @@ def _prepare(db: Connection) -> None:
         )
 
 
-def _has_index(db: Connection) -> bool:
-    """Whether there is a full-text index, which is made if SQLite has any."""
+def _make_index(db: Connection) -> None:
+    """Make the full-text index, unless it is there or SQLite has none."""
+    if _has(db, "kept_index"):
+        return
     try:
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'kept_index'").fetchone():
-            db.execute(
-                """
-                CREATE VIRTUAL TABLE kept_index
-                USING fts5(text, content = 'kept_texts', content_rowid = 'number', tokenize = 'unicode61')
-                """
-            )
-            db.execute("INSERT INTO kept_index (kept_index) VALUES ('rebuild')")
-            db.execute(
-                """
-                CREATE TRIGGER kept_text_new AFTER INSERT ON kept_texts
-                BEGIN INSERT INTO kept_index (rowid, text) VALUES (new.number, new.text); END
-                """
-            )
-            db.execute(
-                """
-                CREATE TRIGGER kept_text_gone AFTER DELETE ON kept_texts
-                BEGIN INSERT INTO kept_index (kept_index, rowid, text) VALUES ('delete', old.number, old.text); END
-                """
-            )
+        db.execute(
+            """
+            CREATE VIRTUAL TABLE kept_index
+            USING fts5(text, content = 'kept_texts', content_rowid = 'number', tokenize = 'unicode61')
+            """
+        )
     except sqlite3.OperationalError as error:
         if "no such module" in str(error):
-            return False
+            return
         raise
-    return True
+    db.execute("INSERT INTO kept_index (kept_index) VALUES ('rebuild')")
+    db.execute(
+        """
+        CREATE TRIGGER kept_text_new AFTER INSERT ON kept_texts
+        BEGIN INSERT INTO kept_index (rowid, text) VALUES (new.number, new.text); END
+        """
+    )
+    db.execute(
+        """
+        CREATE TRIGGER kept_text_gone AFTER DELETE ON kept_texts
+        BEGIN INSERT INTO kept_index (kept_index, rowid, text) VALUES ('delete', old.number, old.text); END
+        """
+    )
 
 
-def _refresh(db: Connection, read: Callable[[Connection, Source], Iterable[Said]]) -> None:
-    """Take in what is new or has changed since the last search."""
-    known = {Source(kind, id): stamp for kind, id, stamp in db.execute("SELECT kind, id, stamp FROM kept_sources")}
-    there = {Source(kind, id): stamp for kind, id, stamp in db.execute(_STAMPS)}
-    stale = [source for source, stamp in known.items() if there.get(source) != stamp]
-    db.executemany("DELETE FROM kept_sources WHERE kind = ? AND id = ?", stale)
-    for source, stamp in there.items():
-        if known.get(source) != stamp:
-            db.execute("INSERT INTO kept_sources VALUES (?, ?, ?)", (*source, stamp))
-            db.executemany(
-                "INSERT INTO kept_texts (kind, id, role, text) VALUES (?, ?, ?, ?)",
-                [(*source, *said) for said in read(db, source) if said.text.strip()],
-            )
+def _has(db: Connection, table: str) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
 
 
 def _expression(wanted: list[str]) -> str:

@@ -421,5 +421,14 @@ def test_the_person_at_the_terminal_is_asked(monkeypatch: pytest.MonkeyPatch, an
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     screen = Terminal()
 
-    assert agreed(Session({}, err=screen), "forget it?") is is_agreed
-    assert screen.getvalue() == "forget it? [y/N] "
+    assert agreed(Session({}, err=screen), "forget \x1b[2Jit?") is is_agreed
+    assert screen.getvalue() == "forget \\u001b[2Jit? [y/N] "
+
+
+def test_no_control_character_of_an_id_reaches_the_terminal(memory: Any, tmp_path: Path) -> None:
+    with Store(tmp_path / ".octo") as store:
+        asyncio.run(store.write(lambda db: kv.put(db, NAMESPACE, f"{PREFIX}a\x1b[2J\x9b", "[]", 1, expires=None)))
+
+    for args in (["list"], ["show", "a\x1b[2J\x9b"], ["show", "zz"], ["delete", "a\x1b[2J\x9b"], ["export", "--json"]):
+        ran = memory(*args, terminal="out err")
+        assert not {"\x1b", "\x9b"} & set(ran.stdout + ran.stderr), args

@@ -27,9 +27,9 @@ class Kept:
             self.read.append(source.id)
             return TEXTS[source.id]
 
-        return await self.store.write(
-            lambda db: fulltext.search(db, query, read, kinds=kinds, most=most, full_text=self.full_text)
-        )
+        while await self.store.write(lambda db: fulltext.refresh(db, read, full_text=self.full_text)):
+            pass
+        return await self.store.read(lambda db: fulltext.search(db, query, kinds=kinds, most=most), [])
 
 
 @pytest.fixture(params=[True, False], ids=["with an index", "without an index"])
@@ -85,3 +85,21 @@ async def test_what_is_deleted_is_gone_from_the_index_at_once(kept):
     texts = await kept.store.read(lambda db: db.execute("SELECT DISTINCT id FROM kept_texts").fetchall(), [])
     assert texts == [("other",)]
     assert await kept.find("gare") == [Hit(OTHER, TEXTS["other"][0])]
+
+
+async def test_many_conversations_are_taken_in_by_several_transactions(kept):
+    def fill(db):
+        for at in range(1200):
+            transcripts.begin(db, f"n{at}", flow="f", title="", now=at)
+
+    await kept.store.write(fill)
+    rounds = 1
+    while await kept.store.write(
+        lambda db: fulltext.refresh(db, lambda db, source: [Said("user", "many")], full_text=kept.full_text)
+    ):
+        rounds += 1
+
+    assert rounds == 3
+    assert (
+        len(await kept.store.read(lambda db: fulltext.search(db, "many", kinds=["transcript"], most=9999), [])) == 1202
+    )

@@ -192,11 +192,19 @@ def _of_turn(turn: ChatMessage) -> Iterator[Entry]:
 # ---------------------------------------------------------------- searching
 
 
+def index(db: Connection) -> bool:
+    """Take in a part of what was said since the last search; whether there is more.
+
+    Needs a connection that may write.
+    """
+    return fulltext.refresh(db, _read)
+
+
 def find(db: Connection, query: str, *, kinds: Sequence[Kind] = KINDS, most: int = 50) -> list[Hit]:
     """Where all words of a query stand together, the latest first in each kind. Needs a connection that may write."""
     sources = {"managed": "managed", "thread": "thread", "working": "thread", "transcript": "transcript"}
     wanted = [name for name, kind in sources.items() if kind in kinds]
-    found = [_hit(hit) for hit in fulltext.search(db, query, _read, kinds=wanted, most=most)]
+    found = [_hit(hit) for hit in fulltext.search(db, query, kinds=wanted, most=most)]
     for other in search.search(db, query, most=most) if {"thread", "facts"} & set(kinds) else ():
         kind: Kind = "thread" if other.kind == "turn" else "facts"
         if kind in kinds:

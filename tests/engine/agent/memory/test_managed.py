@@ -194,6 +194,16 @@ async def test_a_run_that_a_tool_ended_keeps_nothing(desk):
     assert await desk.kept() is None
 
 
+async def test_of_two_runs_at_once_the_one_that_ends_later_has_its_way(desk):
+    async def meanwhile(message, run):
+        await run.runtime.invoke("f", {"q": "inner"}, memory_id="c")
+
+    replies = [reply("", call("t")), reply("2"), reply("1")]
+    await desk.ask("outer", *replies, actions={"look": meanwhile})
+
+    assert await desk.kept() == ["u:outer", "a:{}", "t:{}", "a:1"]
+
+
 # ---------------------------------------------------------------- attachments
 
 
