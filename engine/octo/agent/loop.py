@@ -289,7 +289,9 @@ class AgentLoop:
             self.watch.turn_abandoned(time.perf_counter() - started, request)
             raise
         except ProviderError as error:
-            paid = self._charge(bill_of_failure(self.run.runtime.config.ai_pricing, error))
+            paid = bill_of_failure(self.run.runtime.config.ai_pricing, error)
+            if paid is not None:
+                self._charge(paid)
             await self.watch.turn_failed(time.perf_counter() - started, request, error, purpose, paid)
             raise OctoError(f"ai-agent: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=readable(response.message, self.iteration))
@@ -300,8 +302,8 @@ class AgentLoop:
     def _charge(self, paid: Usage | None) -> Usage | None:
         if paid is not None:
             self.usage = paid if self.usage is None else self.usage + paid
-            for one in self._budgets:
-                one.charge(paid)
+        for one in self._budgets:
+            one.charge(paid)
         return paid
 
     async def _summarize(self, turns: Sequence[ChatMessage]) -> str:

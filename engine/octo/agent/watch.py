@@ -65,11 +65,14 @@ class Watch:
             await self.tell("turn_start", {})
             self._heed()
 
+    async def answered(self) -> None:
+        """The answer is whole; what was held back of it is told. Raises Stopped."""
+        for rest in self._fragments.rest():
+            await self._tell_piece(rest)
+
     async def turn_ended(
         self, seconds: float, request: ChatRequest, response: ChatResponse, purpose: str, paid: Usage | None
     ) -> None:
-        for rest in self._fragments.rest():
-            await self._tell_piece(rest)
         self.telling.turn_ended(self.iteration, seconds, request, response, purpose=purpose, paid=paid)
         if not purpose and self._wants("turn_end"):
             await self.tell("turn_end", events.turn_end(response, self._context_max))
@@ -82,7 +85,7 @@ class Watch:
             await self.tell("error", {"error": error.message})
 
     def turn_abandoned(self, seconds: float, request: ChatRequest) -> None:
-        """The chain has heard enough of an answer."""
+        """The chain wants no answer, or has heard enough of it."""
         self.telling.turn_ended(self.iteration, seconds, request, stop_reason="stopped")
 
     async def _take(self, delta: Delta) -> None:

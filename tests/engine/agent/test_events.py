@@ -417,7 +417,7 @@ async def with_chain(turns: str, hear: Any, *, keys: str = "", observers: Any = 
 @pytest.mark.parametrize(
     ("at", "expected", "calls"),
     [
-        ("turn_start", ("in", True), 0),
+        ("turn_start", ("in", True), 1),
         ("turn_end", ("in", True), 1),
         ("tool_call", ("tool", True), 1),
         ("tool_result", ("tool", True), 1),
@@ -446,8 +446,8 @@ async def test_a_stop_of_the_chain_halts_the_run(at, expected, calls):
     found = await with_chain(turns, hear, keys=keys, observers=[Ends()])
 
     assert found == expected
-    streamed = at in ("text", "tool_input", "thinking")
-    assert ended == (["stopped"] if streamed else ["tool_use", "end_turn"][:calls])
+    abandoned = at in ("turn_start", "text", "tool_input", "thinking")
+    assert ended == (["stopped"] if abandoned else ["tool_use", "end_turn"][:calls])
 
 
 async def test_a_stop_at_the_end_of_a_turn_keeps_an_answer_from_being_folded():
