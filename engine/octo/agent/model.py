@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol,
 
 from pydantic import model_validator
 
+from octo.agent.authored import OF_BRAINS
 from octo.agent.form import Form
 from octo.agent.memory.compaction import DEFAULT_TOKENS, Bounds
 from octo.agent.memory.policy import Policy
@@ -86,14 +87,7 @@ class Brain(Model):
     skills: tuple[Skill, ...] = ()
     """Instructions that the model loads when it needs them."""
 
-    spellings: ClassVar[Mapping[str, str]] = {
-        "system_prompt": "prompt",
-        "max_completion_tokens": "maxTokens",
-        "max_iterations": "maxIterations",
-        "output_type": "outputType",
-        "output_schema": "outputSchema",
-        "messages_context_length": "messagesContextLength",
-    }
+    spellings: ClassVar[Mapping[str, str]] = OF_BRAINS
 
     @cached_property
     def form(self) -> Form | None:

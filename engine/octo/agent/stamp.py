@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from octo.agent import authored
 from octo.config.explain import plain
 from octo.observe import AgentStamp
-from octo.values import dumps
 
 if TYPE_CHECKING:
     from octo.agent.model import Brain
-
-_DIGITS: Final = 32
 
 
 def inline(agent: Brain) -> AgentStamp:
@@ -26,4 +23,4 @@ def value_hash(agent: Brain) -> str:
 
     keys = {key: name for key, name in Agent.yaml_keys().items() if name in agent.model_fields_set}
     value = {key: plain(getattr(agent, name)) for key, name in keys.items()}
-    return sha256(dumps(value).encode()).hexdigest()[:_DIGITS]
+    return authored.digest(value)

@@ -194,5 +194,64 @@ def _conversations(db: Connection) -> None:
     )
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_entries, _runs, _memories, _transcripts, _conversations)
+def _agents(db: Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE agent (
+            name TEXT PRIMARY KEY,
+            hash TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            next_version INTEGER NOT NULL,         -- never counted from what is left
+            source TEXT NOT NULL DEFAULT '',       -- the file that declares it
+            source_hash TEXT NOT NULL DEFAULT '',  -- of the value last taken from there
+            updated_at INTEGER NOT NULL,           -- nanoseconds since 1970, as all points in time
+            updated_by TEXT NOT NULL,
+            connector TEXT NOT NULL,               -- out of the value, as the three that follow
+            model TEXT NOT NULL,
+            tools INTEGER NOT NULL,
+            description TEXT NOT NULL,
+            value TEXT NOT NULL                    -- JSON; last, so that it is not read when it is not asked for
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE agent_version (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            hash TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            created_by TEXT NOT NULL,
+            origin TEXT NOT NULL,
+            note TEXT NOT NULL,
+            value TEXT NOT NULL,                   -- JSON
+            UNIQUE (name, version)
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE agent_draft (
+            name TEXT NOT NULL,
+            user TEXT NOT NULL,
+            base_version INTEGER,                  -- null: the agent was not deployed
+            hash TEXT NOT NULL,
+            updated_at INTEGER NOT NULL,
+            value TEXT NOT NULL,                   -- JSON
+            PRIMARY KEY (name, user)
+        )
+        """
+    )
+    db.execute("CREATE INDEX agent_draft_user ON agent_draft (user, name)")
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
+    _entries,
+    _runs,
+    _memories,
+    _transcripts,
+    _conversations,
+    _agents,
+)
 LATEST: Final = len(STEPS)
