@@ -258,7 +258,7 @@ class Runner:
         records: list[Record] = []
         observers: list[Observer] = [heard]
         if records_needed:
-            observers.append(Recorder([records.append]))
+            observers.append(Recorder([records.append], pieces=True))
         runtime = Runtime(
             config,
             stage=stage,
@@ -316,7 +316,7 @@ class Runner:
         arguments = [*trial.arguments(files.debug_config), "--envelope-out", str(files.envelope)]
         logs = records_needed or self._around.coverage
         if logs:
-            arguments += ["--log", str(files.log)]
+            arguments += ["--events", str(files.log)]
         try:
             words = [*self._around.command, *arguments]
             async with process.running(words, stdin=None, env=environ, cwd=self._around.cwd) as child:

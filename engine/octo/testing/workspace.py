@@ -66,7 +66,7 @@ class Workspace:
         files = self.put(trial, mask)
         if envelope is not None:
             _write(files.envelope, dumps(Ordered(envelope)) + "\n")
-        log = ["--log", str(files.log)] if trial.case.needs_records else []
+        log = ["--events", str(files.log)] if trial.case.needs_records else []
         return command_line([*trial.arguments(files.debug_config), "--envelope", *log], files.env)
 
     def clear(self) -> None:
