@@ -60,7 +60,7 @@ class ConversationMemory:
         records: bool,
         knows_facts: bool,
         naming: Chain | None,
-        vars: dict[str, Json],
+        message: Message,
     ) -> None:
         self._conversation = conversation
         self._place = Place(_masked(conversation.agent, run), _masked(conversation.thread, run))
@@ -70,7 +70,7 @@ class ConversationMemory:
         self._records = records
         self._knows_facts = knows_facts
         self._naming = naming
-        self._vars = vars
+        self._message = message
         self._older = ThreadMemory(conversation.thread, run, block=block, volatile=volatile, keep_files=keep_files)
         """The thread as it is kept without an id of an agent."""
         self._came_from_older = False
@@ -198,8 +198,11 @@ class ConversationMemory:
             "agentId": conversation.agent,
             "userId": conversation.user,
         }
-        message = Message(body, dict(self._vars), event_id=self._run.runtime.new_id())
-        title = await naming.title(self._naming, message, question, self._run, self._warn)
+        run, at_work = self._run, self._message
+        message = Message(
+            body, dict(at_work.vars), event_id=run.runtime.new_id(), correlation_id=at_work.correlation_id
+        )
+        title = await naming.title(self._naming, message, question, run, self._warn)
         if not title:
             return
         hidden = _masked(title, self._run)

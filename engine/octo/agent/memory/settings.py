@@ -147,7 +147,7 @@ class InThread(Model):
                 records=self.records,
                 knows_facts=self.user_memory,
                 naming=self.name_thread.process if self.name_thread else None,
-                vars=message.vars,
+                message=message,
             ),
             Person(conversation.agent, user) if user else None,
         )

@@ -338,6 +338,14 @@ async def test_a_chain_gives_the_title(agent, value, expected):
     assert ran.message.body == "Hello."
 
 
+async def test_a_chain_sees_the_variables_that_tools_have_set(agent):
+    agent.keys = NAMING.format("vars.toolName") + AGENT
+    ran = await ask(agent, "hi", reply("", call("t"), call("t")), reply("Hello."))
+
+    assert await agent.stored(title) == "t"
+    assert ran.message.body == "Hello."
+
+
 async def test_a_chain_that_drops_its_message_gives_no_title(agent):
     agent.keys = NAMING.format("1") + AGENT
     agent.actions = {"namer": drop}

@@ -6,13 +6,14 @@ from hashlib import sha256
 import pytest
 
 from acting import stop
-from fake_model import Listener, call, reply
+from fake_model import Listener, call, config_text, reply
 from octo.errors import BlockError, ConfigError, ProviderError, StoreError
 from octo.llm.chat import ChatMessage, File, Reasoning, Text, ToolCall, ToolResult, Usage, user
 from octo.observe import TurnEnded
 from octo.services.base import Conflict, Services
 from octo.services.local import LocalQueues, LocalTopics
 from octo.services.standalone import VolatileEntries
+from octo.testing import harness
 from remembering import SAYS, TOOL, Remembering
 
 KEY = "agent-memory/c"
@@ -171,6 +172,49 @@ async def test_the_scope_of_tools_is_new_in_every_run_without_a_thread(agent):
 
     assert scopes[0] != scopes[1]
     assert all(len(scope) == len("run-/t") + 32 and scope.startswith("run-") for scope in scopes)
+
+
+NESTED = """
+connectors:
+  - name: m
+    type: llm-scripted
+    settings:
+      rules:
+        - { when: 'system.contains("Inner")', text: inner }
+        - { when: 'last.role == "tool"', text: done }
+        - { when: 'true', calls: [{ name: ask }] }
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: outer
+        connector: m
+        prompt: Outer.
+        memoryThreadId: body.chat
+        tools:
+          - name: ask
+            description: Asks.
+            process:
+              - type: ai-agent
+                name: inner
+                connector: m
+                prompt: Inner.
+                memoryThreadId: vars.toolScope
+                memoryVolatile: true
+                tools: [{ name: t, description: t, process: [] }]
+"""
+
+
+async def test_an_agent_in_a_tool_remembers_as_long_as_the_conversation_around_it():
+    async with harness.runtime(NESTED) as octo:
+        for chat in ("a", "a", "b"):
+            await octo.invoke("f", {"chat": chat})
+        scope = sha256(b"f.outer").hexdigest()[:16]
+        kept = {
+            chat: await octo.services.entries.get("user_volatile", f"agent-memory/{chat}/{scope}/ask") for chat in "ab"
+        }
+
+    assert {chat: len(entry.value["messages"]) for chat, entry in kept.items()} == {"a": 4, "b": 2}
 
 
 # ---------------------------------------------------------------- when it is kept
@@ -416,9 +460,6 @@ async def test_a_budget_of_nothing_is_the_usual_one(agent, tokens):
     ],
 )
 def test_keys_that_do_not_go_together_are_refused(agent, keys, text):
-    from fake_model import config_text
-    from octo.testing import harness
-
     with pytest.raises(ConfigError) as caught:
         harness.config(config_text(keys + TOOL))
 
@@ -428,9 +469,6 @@ def test_keys_that_do_not_go_together_are_refused(agent, keys, text):
 @pytest.mark.parametrize("name", ["remember", "forget", "search_memory"])
 @pytest.mark.parametrize("on", [True, False])
 def test_names_of_memory_tools_are_reserved_while_there_are_some(name, on):
-    from fake_model import config_text
-    from octo.testing import harness
-
     keys = f"agentId: a\nmemoryThreadId: body\nuserId: body\nuserMemory: {str(on).lower()}\n"
     text = config_text(keys + TOOL.replace("name: t", f"name: {name}"))
     if not on:
@@ -446,9 +484,6 @@ def test_names_of_memory_tools_are_reserved_while_there_are_some(name, on):
 
 @pytest.mark.parametrize("key", ["memoryThreadId", "userId", "forwardContext"])
 def test_expressions_that_do_not_compile_are_refused_at_their_key(key):
-    from fake_model import config_text
-    from octo.testing import harness
-
     with pytest.raises(ConfigError) as caught:
         harness.config(config_text(f"{key}: '1 +'\n{TOOL}"))
 
