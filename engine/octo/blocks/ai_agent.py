@@ -144,6 +144,9 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         elif any(block.address == self.address and block is not self for _, block in blocks(config)):
             hint = "give each a name of its own, or they would share one memory"
             yield Finding(f"ai-agent: two blocks of one chain have the name `{self.place.name}`", hint=hint)
+        if not config.flows[int(self.place.path[1])].name:
+            hint = "add `name:` to the flow; what is remembered belongs to that name, too"
+            yield Finding("ai-agent requires a flow with a `name` while memory is on", hint=hint)
 
     async def execute(self, message: Message, run: Run) -> Message:
         thread = self.thread_of(message, run, block=self.address, keep_files=self.keep_attachments)

@@ -220,6 +220,17 @@ def test_a_block_that_remembers_has_a_name_of_its_own():
     ] * 2
 
 
+def test_a_block_that_remembers_stands_in_a_flow_with_a_name():
+    text = AGENT.format(keys="memory: {kind: window, contextLength: 5}", name="name: ag")
+    text = text.replace("- name: f", "- source: {type: cron, settings: {schedule: '@every 2s'}}")
+
+    with pytest.raises(ConfigError) as caught:
+        harness.config(text)
+    assert [problem.message for problem in caught.value.problems] == [
+        "ai-agent requires a flow with a `name` while memory is on"
+    ]
+
+
 def test_a_nested_agent_that_remembers_belongs_to_a_block_with_a_name():
     nested = "{connector: m, prompt: x, memory: {kind: window, contextLength: 2}}"
     text = AGENT.format(name="name: ag", keys="").replace("process: []", f"agent: {nested}")
