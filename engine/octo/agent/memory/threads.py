@@ -53,7 +53,7 @@ class ThreadMemory:
             text = error.message if isinstance(error, OctoError) else str(error)
             raise OctoError(
                 f"ai-agent: the conversation of thread `{self._thread}` cannot be read: {text}",
-                hint="`clear-agent-memory` forgets it, so that the thread begins anew",
+                hint="`octo memory delete` and the block `clear-agent-memory` forget it; then the thread begins anew",
             ) from error
         return Recalled(repaired(turns, self._warn), tokens)
 

@@ -325,7 +325,10 @@ async def test_a_conversation_that_is_none_fails_the_run(agent, value, why):
         await agent.say("go")
 
     assert caught.value.message == f'block "ag": ai-agent: the conversation of thread `c` cannot be read: {why}'
-    assert caught.value.hint == "`clear-agent-memory` forgets it, so that the thread begins anew"
+    assert (
+        caught.value.hint
+        == "`octo memory delete` and the block `clear-agent-memory` forget it; then the thread begins anew"
+    )
 
 
 async def test_a_bare_list_of_messages_is_read(agent):
