@@ -64,9 +64,7 @@ def _memory(chosen: Choice, policy: Policy, place: Place, run: Run) -> Memory:
     if chosen.history == "managed":
         limit = run.runtime.config.store.memory_max_bytes
         return ManagedMemory(place, run, bound=policy.bound, most_bytes=limit or 0)
-    if chosen.messages:
+    if chosen.messages is not None:
         given = read_messages(chosen.messages, "ai-agent: previousMessages")
-        return GivenMemory(Recalled(given.messages, system=given.system))
-    if chosen.messages is not None and not isinstance(chosen.messages, list):
-        read_messages(chosen.messages, "ai-agent: previousMessages")
+        return GivenMemory(Recalled(given.messages, system=given.system)) if given else NoMemory()
     return NoMemory()

@@ -19,7 +19,7 @@ _UUID: Final = re.compile(rf"(?:urn:uuid:)?{_HYPHENS}|\{{{_HYPHENS}\}}|[0-9a-f]{
 def uuid(id: str) -> str | None:
     """The UUID that a text spells: with hyphens, without them, as a URN, or in braces. None for any other text.
 
-    A lenient reader would take `12345678-1234` shifted about for a UUID too, and so give two ids one memory.
+    A lenient reader takes misplaced hyphens and odd braces as well, and so would give different ids one memory.
     """
     text = id.strip().lower()
     return str(UUID(text)) if _UUID.fullmatch(text) else None

@@ -243,3 +243,21 @@ def test_a_nested_agent_that_remembers_belongs_to_a_block_with_a_name():
 
 def test_the_spellings_with_underscores_are_read():
     assert problems("memory_id: body.id\n        previous_messages: []") == []
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        (
+            "{memoryMaxBytes: 0}",
+            "store: `memoryMaxBytes` is at least 1, found 0",
+            "leave it out for no limit",
+        ),
+        ("{maxBytes: 5}", 'unknown field "maxBytes" in `store`', "did you mean `memoryMaxBytes`?"),
+    ],
+)
+def test_the_room_for_a_memory_is_a_number_of_bytes(written, message, hint):
+    with pytest.raises(ConfigError) as caught:
+        harness.config(f"store: {written}\nflows: []\n")
+
+    assert [(problem.message, problem.hint) for problem in caught.value.problems] == [(message, hint)]
