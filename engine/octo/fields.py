@@ -534,6 +534,8 @@ class ResourceText(str):
         def read(value: Any, info: core_schema.ValidationInfo) -> ResourceText:
             if not isinstance(value, dict):
                 return cls(_text(value))
+            if set(value) == {"resource", "text"}:  # of an agent in the store
+                return cls(_text(value["text"]), _text(value["resource"]))
             context: LoadContext | None = info.context
             if set(value) != {"resource"} or context is None:
                 raise refusal("expected text or `{resource: FILE}`")

@@ -15,6 +15,7 @@ from octo.agent.entry import PlainEntry
 from octo.agent.kinds import CalledAgent, Kind
 from octo.agent.loop import AgentLoop, Task
 from octo.agent.memory.keyed import nested_history
+from octo.agent.misplaced import OF_BLOCKS, OF_CONNECTORS
 from octo.agent.model import Brain
 from octo.block import Block, Finding, Place
 from octo.errors import OctoError
@@ -45,25 +46,15 @@ _HISTORY: Final = ("previousMessages", "previous_messages")
 _INPUTS: Final = frozenset({TASK, *_FILES, *_NARROWING, *_MEMORY, *_HISTORY})
 """What a nested agent takes; all but the task come from bindings."""
 
-_OF_BLOCKS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(
-        ("default", "answer", "budget", "keepAttachments", "responseMedia", "events", "emit", "stream", "nameThread"),
-        "it is how a flow uses an agent, and stays on the block",
-    ),
-    **dict.fromkeys(
-        ("memoryThreadId", "agentId", "userId", "forwardContext", "history", "userMemory", "memoryVolatile"),
-        "it names a conversation or a person, and stays on the block",
-    ),
+_MISPLACED: Final[Mapping[str, str]] = {
+    **OF_BLOCKS,
+    **OF_CONNECTORS,
     **dict.fromkeys(
         ("input", "attachments", "enabledTools", "memoryId", "previousMessages", "toolInputs"),
         "what a nested agent is given stands under `inputs` of the tool",
     ),
-    **dict.fromkeys(
-        ("apiKey", "authorization", "headers", "awsSecretAccessKey"),
-        "an agent names a connector, and credentials stand there",
-    ),
 }
-"""Keys of the block that have no place in an agent, each with the reason."""
+"""Keys that have no place in a nested agent, each with the reason."""
 
 
 class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
@@ -169,8 +160,8 @@ def _mapping(value: Json) -> Json:
             f"expected an agent, found the name `{value}`", "write its `connector`, `prompt` and `tools` as a mapping"
         )
     if isinstance(value, dict):
-        for key in value.keys() & _OF_BLOCKS.keys():
-            raise refusal(f"`{key}` does not belong to an agent: {_OF_BLOCKS[key]}", "remove it", at=f"key:{key}")
+        for key in value.keys() & _MISPLACED.keys():
+            raise refusal(f"`{key}` does not belong to an agent: {_MISPLACED[key]}", "remove it", at=f"key:{key}")
         for tool in value["tools"] if isinstance(value.get("tools"), list) else ():
             if isinstance(tool, dict) and tool.get("agent") is not None:
                 raise refusal(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
-from octo.agent import roster
+from pydantic import ConfigDict, model_validator
+
+from octo.agent import authored, roster
+from octo.agent.inputs import BlockInput
+from octo.agent.misplaced import OF_NAMED_AGENTS
 from octo.agent.model import Brain
-from octo.agent.nested import Entry
-from octo.fields import Refusals
+from octo.agent.nested import Entry, NestedAgent
+from octo.fields import Model, Refusals, Text
+from octo.values import Json
 
 
 class Agent(Brain):
@@ -26,3 +32,80 @@ class Agent(Brain):
         super().refuse(refusals)
         for text, path, hint in roster.faults(self.tools, {skill.name for skill in self.skills}):
             refusals.add(text, "tools", *path, hint=hint)
+
+
+class NamedAgent(Brain):
+    """An agent that has a name: blocks of any flow link it, and an edit of it reaches all of them."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["connector", "prompt"]})
+
+    name: Text = ""
+    """What blocks call it by: segments of letters, digits, `_`, `.` and `-`, with `/` between them."""
+
+    description: Text = ""
+    """What it is good for; `octo agents list` shows it, and a model that has the agent as a tool."""
+
+    tools: tuple[Entry, ...] = ()
+    """What the model may call; an agent without tools is sound."""
+
+    input: BlockInput | None = None
+    """What the model is asked, for blocks that do not say so themselves."""
+
+    attachments: BlockInput | None = None
+    """Files of the question, for blocks that do not say so themselves."""
+
+    enabled_tools: BlockInput | None = None
+    """The names of the tools that the model is offered, for blocks that do not say so themselves."""
+
+    spellings: ClassVar[Mapping[str, str]] = authored.SPELLINGS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holds_nothing_of_others(cls, data: Any) -> Any:
+        refusals = Refusals()
+        for key in data if isinstance(data, dict) else ():
+            if key in OF_NAMED_AGENTS:
+                refusals.add(
+                    f"`{key}` does not belong to an agent: {OF_NAMED_AGENTS[key]}", key, hint="remove it", at="key"
+                )
+        refusals.raise_if_any()
+        return data
+
+    def refuse(self, refusals: Refusals) -> None:
+        super().refuse(refusals)
+        if self.name and (fault := authored.name_fault(self.name)):
+            refusals.add(f"`{self.name}` is no name of an agent", "name", hint=fault)
+        for text, path, hint in roster.faults(self.tools, {skill.name for skill in self.skills}, shared=True):
+            refusals.add(text, "tools", *path, hint=hint)
+
+
+def without_unknown(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
+    """A stored value without keys that this octo does not know, and those keys: a newer one may have written it."""
+    unknown: list[str] = []
+    known = dict(_known_part(value, NamedAgent, (), unknown))
+    for key in ("memoryId", "previousMessages"):  # an older octo may have written them
+        known.pop(key, None)
+    tools = known.get("tools")
+    if isinstance(tools, list):
+        known["tools"] = [_known_tool(tool, index, unknown) for index, tool in enumerate(tools)]
+    return known, unknown
+
+
+def _known_tool(tool: Json, index: int, unknown: list[str]) -> Json:
+    if not isinstance(tool, dict):
+        return tool
+    part = dict(_known_part(tool, Entry, ("tools", index), unknown))
+    if isinstance(part.get("agent"), dict):
+        part["agent"] = dict(_known_part(part["agent"], NestedAgent, ("tools", index, "agent"), unknown))
+    return part
+
+
+def _known_part(
+    value: Mapping[str, Json], model: type[Model], path: tuple[str | int, ...], unknown: list[str]
+) -> Iterator[tuple[str, Json]]:
+    keys = {*model.yaml_keys(), *model.spellings}
+    for key, item in value.items():
+        if key in keys or key.startswith("x-") or (model is NamedAgent and key in OF_NAMED_AGENTS):
+            yield key, item
+        else:
+            unknown.append(".".join(map(str, (*path, key))))
