@@ -14,7 +14,6 @@ from octo.errors import OctoError
 from octo.message import Message
 from octo.store import conversations
 from octo.store.conversations import Place, Turn
-from octo.store.facts import Person
 from octo.values import clean_text, dumps, masked, parse
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from octo.block import Chain
     from octo.llm.chat import ChatMessage
     from octo.run import Run
+    from octo.store.facts import Person
     from octo.values import Json
 
 _SHORT: Final = {
@@ -58,7 +58,7 @@ class ConversationMemory:
         volatile: bool,
         keep_files: bool,
         records: bool,
-        knows_facts: bool,
+        person: Person | None,
         naming: Chain | None,
         message: Message,
     ) -> None:
@@ -68,7 +68,7 @@ class ConversationMemory:
         self._block = block
         self._writer = Writer(files=keep_files)
         self._records = records
-        self._knows_facts = knows_facts
+        self._person = person
         self._naming = naming
         self._message = message
         self._older = ThreadMemory(conversation.thread, run, block=block, volatile=volatile, keep_files=keep_files)
@@ -83,10 +83,9 @@ class ConversationMemory:
     async def load(self) -> Recalled:
         """What the agent goes on with. One that cannot be read is as none, and never fails the run."""
         recalled = await self._load()
-        if not (self._knows_facts and self._conversation.user):
+        if self._person is None:
             return recalled
-        person = Person(self._place.agent, _masked(self._conversation.user, self._run))
-        preamble = await facts.preamble(person, self._run, self._warn)
+        preamble = await facts.preamble(self._person, self._run, self._warn)
         return Recalled(recalled.turns, recalled.tokens, preamble)
 
     async def _load(self) -> Recalled:

@@ -30,7 +30,7 @@ class InUse:
     id: str
     memory: Memory
     person: Person | None = None
-    """The one that the conversation is with, if that is known."""
+    """The one whose facts the agent keeps, as the store knows them; None for nobody."""
 
     def scope(self, address: str) -> str:
         """What stands before the names of tools in `vars.toolScope`: the same as long as the conversation goes on."""
@@ -135,21 +135,22 @@ class InThread(Model):
 
         self._check_context(message, run)
         user = self._user(message, run, block)
-        conversation = Conversation(self.agent, thread, user)
+        mask = run.runtime.config.environment.mask
+        person = Person(mask(self.agent), mask(user)) if user and self.user_memory else None
         return InUse(
             thread,
             ConversationMemory(
-                conversation,
+                Conversation(self.agent, thread, user),
                 run,
                 block=block,
                 volatile=self.memory_volatile,
                 keep_files=keep_files,
                 records=self.records,
-                knows_facts=self.user_memory,
+                person=person,
                 naming=self.name_thread.process if self.name_thread else None,
                 message=message,
             ),
-            Person(conversation.agent, user) if user else None,
+            person,
         )
 
     def tools_of_memory(self, thread: InUse | None) -> tuple[Tool, ...]:

@@ -119,9 +119,11 @@ async def test_a_store_that_fails_is_an_error_for_the_model(agent):
 
 async def test_values_of_secret_variables_are_not_kept(agent):
     agent.environ = {"API_TOKEN": "s3cret-value"}
-    await result(agent, "remember", {"name": "token", "value": "s3cret-value!"})
+    await result(agent, "remember", {"name": "token", "value": "s3cret-value!"}, who="s3cret-value")
+    ran = await ask(agent, reply("ok"), who="s3cret-value", chat="d")
 
-    assert await agent.stored(known) == {("ada", "token"): "***!"}
+    assert await agent.stored(known) == {("***", "token"): "***!"}
+    assert ran.requests[0].messages[0] == user("What you remember about the person:\ntoken: ***!")
 
 
 async def test_the_search_finds_turns_and_facts_of_this_agent_and_this_person(agent):
