@@ -24,7 +24,7 @@ connectors:
     settings:
       rules:
         - when: 'messages.filter(one, one.role == "tool").size() % 2 == 1 && last.role == "tool"'
-          calls: [{{ name: rm, args: {{ path: / }} }}, {{ name: look }}, {{ name: look, args: '{{"cut' }}]
+          calls: [{{ name: rm, args: {{ path: / }} }}, {{ name: look, args: '{{"cut' }}]
         - when: last.role == "tool"
           text: {said}
         - when: 'true'

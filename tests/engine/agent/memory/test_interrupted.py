@@ -108,6 +108,8 @@ async def test_the_next_message_on_the_thread_of_a_killed_run_is_answered(tmp_pa
         environ = os.environ | {"BASE_URL": server.url}
         for number in range(ROUNDS):
             words = [*command, "--store", str(store), "--data", f'"killed {number}"']
+            if how.random() < 0.2:
+                words += ["--timeout", f"{how.uniform(0.01, 0.1):.3f}s"]
             process = subprocess.Popen(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             interrupt(process, server, how)
 
