@@ -94,6 +94,29 @@ def substitute(document: Document, environment: Environment) -> tuple[Document, 
     return document, substitution.problems
 
 
+def filled_in(value: Json, environment: Environment) -> Json:
+    """A value that the load left as written, with `${NAME}` replaced. Raises OctoError for a name without a value."""
+    match value:
+        case dict():
+            return {key: filled_in(item, environment) for key, item in value.items()}
+        case list():
+            return [filled_in(item, environment) for item in value]
+        case str() if "${" in value:
+            for name in _REFERENCE.findall(value):
+                if name not in environment.values:
+                    message, hint = _lacking(name, environment)
+                    raise OctoError(message, hint=hint)
+            return _replaced(value, environment.values)
+    return value
+
+
+def _replaced(text: str, known: Mapping[str, str]) -> str:
+    sole = _REFERENCE.fullmatch(text)
+    if sole:
+        return EnvText(known.get(sole[1], text), sole[1])
+    return _REFERENCE.sub(lambda match: known.get(match[1], match[0]), text)
+
+
 class _Substitution:
     def __init__(self, document: Document, environment: Environment) -> None:
         self.document = document
@@ -117,22 +140,23 @@ class _Substitution:
                 self.unresolved.append(path)
                 if name not in self.environment.missing and len(self.problems) <= MAX_PROBLEMS:
                     self.problems.append(_unresolved(name, path, self.document, self.environment, text))
-        sole = _REFERENCE.fullmatch(text)
-        if sole:
-            return EnvText(known.get(sole[1], text), sole[1])
-        return _REFERENCE.sub(lambda match: known.get(match[1], match[0]), text)
+        return _replaced(text, known)
 
 
 def _unresolved(name: str, path: Place, document: Document, environment: Environment, text: str) -> Problem:
     part = "" if text == f"${{{name}}}" else f"${{{name}}}"
+    message, hint = _lacking(name, environment)
+    return document.problem(message, path, hint=hint, part=part)
+
+
+def _lacking(name: str, environment: Environment) -> tuple[str, str]:
+    """What is wrong with a reference to a variable without a value, and what to do."""
     if name in environment.declared:
-        message = f'environment variable "{name}" is referenced but not set and has no default'
-        return document.problem(message, path, hint=_how_to_set(name), part=part)
-    message = f'config references undeclared environment variable "{name}"'
+        return f'environment variable "{name}" is referenced but not set and has no default', _how_to_set(name)
     hint = did_you_mean(name, sorted(environment.declared)) or ""
     if not hint.startswith("did you mean"):
         hint = f"declare it under `env:` as `- name: {name}`"
-    return document.problem(message, path, hint=hint, part=part)
+    return f'config references undeclared environment variable "{name}"', hint
 
 
 def _how_to_set(name: str) -> str:

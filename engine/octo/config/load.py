@@ -2,74 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pydantic_core import ValidationError
 
-from octo import registry
-from octo.config import address, check, environment, merge, resources
+from octo.config import address, check, environment, merge
+from octo.config.context import Context
 from octo.config.document import Document
 from octo.config.environment import Environment
 from octo.config.model import Config, Origin
 from octo.config.parser import MAX_PROBLEMS, too_many
 from octo.config.problems import Describer
-from octo.config.templates import Templates
-from octo.errors import ConfigError, Location, OctoError, Problem
+from octo.errors import ConfigError, Location, Problem
 from octo.values import Json
 
 Rewrite: TypeAlias = Callable[[dict[str, Json]], tuple[dict[str, Json], list[Problem]]]
 """Takes merged data and gives what is built instead, and what is wrong with doing so."""
-
-
-class _Context:
-    """What validation may ask of this load."""
-
-    natural = staticmethod(environment.natural)
-
-    def __init__(self, root: Path, data: Mapping[str, Json], read: set[Path], *, mocked: bool) -> None:
-        self.root = root
-        self.mocked = mocked
-        self._read = read
-        self.shared: dict[object, Any] = {}
-        self.refs: list[str] = []
-        self._types: dict[object, type[Any] | OctoError] = {}
-        self.templates = Templates(root)
-        self.processors: Mapping[str, Mapping[str, Json]] = {
-            str(entry["name"]): entry for entry in _named(data.get("processors"))
-        }
-        self.connectors: Mapping[str, str] = {
-            str(entry["name"]): str(entry.get("type")) for entry in _named(data.get("connectors"))
-        }
-
-    def block(self, type: str) -> type[Any]:
-        return self._remembered(registry.block, type)
-
-    def connector(self, type: str) -> type[Any]:
-        return self._remembered(registry.connector, type)
-
-    def _remembered(self, find: Callable[[str], type[Any]], type_name: str) -> type[Any]:
-        """What a type name leads to; looking for one that leads nowhere takes long."""
-        key = (find, type_name)
-        if key not in self._types:
-            try:
-                self._types[key] = find(type_name)
-            except OctoError as error:
-                self._types[key] = error
-        found = self._types[key]
-        if isinstance(found, OctoError):
-            raise found
-        return found
-
-    def read(self, resource: str) -> str:
-        self._read.add(self.root / resource)
-        return resources.read_text(self.root, resource)
-
-    def declare(self, template: str, alias: str | None) -> None:
-        self._read.add(self.root / template)
-        self.templates.declare(template, alias)
 
 
 def load(
@@ -119,7 +70,7 @@ def build(
 
     beside = set() if read is None else read
     beside.update(environment.files(documents, root))
-    context = _Context(root, merged.data, beside, mocked=mocked)
+    context = Context(root, merged.data, beside, mocked=mocked)
     describer = Describer(Config, merged, context)
     config: Config | None = None
     try:
@@ -162,13 +113,6 @@ def _first(problems: list[Problem]) -> list[Problem]:
     if len(problems) <= MAX_PROBLEMS:
         return problems
     return [*problems[:MAX_PROBLEMS], too_many(problems[MAX_PROBLEMS])]
-
-
-def _named(entries: Json) -> Iterator[dict[str, Json]]:
-    """The entries that have a name; what is wrong with the others is reported by the models."""
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and entry.get("name"):
-            yield entry
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:
