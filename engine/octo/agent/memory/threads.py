@@ -117,14 +117,16 @@ def as_payload(turns: Sequence[ChatMessage], context: Context, writer: Writer) -
     return Written(f'{{"messages":{writer.write(turns)},"tokens":{context.tokens(turns)},"v":1}}')
 
 
-async def saved(work: Callable[[], Awaitable[None]], warn: Callable[[str], None]) -> None:
+async def saved(
+    work: Callable[[], Awaitable[None]], warn: Callable[[str], None], *, within: float = SECONDS_TO_SAVE
+) -> None:
     """Do the last writing of a run. What goes wrong is logged: the answer counts all the same."""
     import asyncio
 
     try:
-        async with asyncio.timeout(SECONDS_TO_SAVE):
+        async with asyncio.timeout(within):
             await work()
     except TimeoutError:
-        warn(f"the conversation could not be kept within {SECONDS_TO_SAVE} s")
+        warn(f"the conversation could not be kept within {within:g} s")
     except OctoError as error:
         warn(f"the conversation could not be kept: {error.message}")

@@ -1,5 +1,6 @@
 """octo/agent/memory/threads.py, octo/agent/memory/settings.py, octo/agent/memory/summary.py: runs on one thread."""
 
+import asyncio
 import json
 from hashlib import sha256
 
@@ -7,6 +8,7 @@ import pytest
 
 from acting import stop
 from fake_model import Listener, call, config_text, reply
+from octo.agent.memory.threads import saved
 from octo.errors import BlockError, ConfigError, ProviderError, StoreError
 from octo.llm.chat import ChatMessage, File, Reasoning, Text, ToolCall, ToolResult, Usage, user
 from octo.observe import TurnEnded
@@ -290,6 +292,13 @@ async def test_the_later_of_two_runs_has_its_way_after_five_attempts_at_most(age
 
     assert ran.log == log
     assert (kept.value == []) is bool(log)
+
+
+async def test_the_last_write_of_a_run_takes_no_longer_than_it_may():
+    warnings = []
+    await saved(lambda: asyncio.sleep(60), warnings.append, within=0.001)
+
+    assert warnings == ["the conversation could not be kept within 0.001 s"]
 
 
 class Unreadable(VolatileEntries):
