@@ -37,7 +37,7 @@ def words(query: str) -> list[str]:
 def search(
     db: Connection, query: str, *, agent: str = "", user: str | None = None, most: int = 50, full_text: bool = True
 ) -> list[Hit]:
-    """Facts, then turns that hold all words of the query; the latest first, in each.
+    """Facts, then turns that hold all words of the query; the latest first, in each. Neither crowds the other out.
 
     Only those of an agent, if one is named, and of a person. Needs a connection that may write.
     """
@@ -45,7 +45,9 @@ def search(
     if not wanted:
         return []
     facts = _facts(db, wanted, agent, user, most)
-    return [*facts, *_turns(db, wanted, agent, user, most - len(facts), full_text=full_text)]
+    turns = _turns(db, wanted, agent, user, most, full_text=full_text)
+    facts = facts[: max(most // 2, most - len(turns))]
+    return [*facts, *turns[: most - len(facts)]]
 
 
 def forget(db: Connection, thread: int) -> None:
@@ -83,7 +85,7 @@ def _turns(db: Connection, wanted: list[str], agent: str, user: str | None, most
         WHERE (?1 = '' OR agent = ?1) AND (?2 IS NULL OR user = ?2) AND {found}
         ORDER BY turns.number DESC LIMIT ?3
         """,
-        (agent, user, max(0, most), *more),
+        (agent, user, most, *more),
     )
     return [Hit(*row) for row in rows]
 

@@ -167,6 +167,19 @@ async def test_all_words_of_the_query_have_to_occur(filled, query, options, expe
     assert await filled.write(lambda db: search.search(db, query, full_text=full_text, **options)) == expected
 
 
+@pytest.mark.parametrize(("most", "kinds"), [(4, "ffff"), (8, "ffffftt"), (3, "ftt"), (1, "t")])
+async def test_facts_and_turns_do_not_crowd_each_other_out(store, most, kinds):
+    turns = 0 if kinds == "ffff" else 2
+
+    def fill(db):
+        for n in range(5):
+            facts.save(db, ADA, f"word {n}", "x", now=n)
+        conversations.append(db, CHAT, said(*["a word"] * turns), user="ada", now=1)
+        return [hit.kind[0] for hit in search.search(db, "word", most=most)]
+
+    assert "".join(await store.write(fill)) == kinds
+
+
 async def test_what_was_said_since_the_index_was_built_is_found(filled):
     await filled.write(lambda db: search.search(db, "invoice"))
     await filled.write(lambda db: conversations.append(db, CHAT, said("one more invoice", at=5), user="", now=5))
