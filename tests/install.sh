@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the programs that the tests start: database servers, a browser, Node, Mermaid, a client for Node. What is there
-# already is left alone.
+# Installs the programs that the tests start: database servers, a browser, Node, Mermaid, a client for Node, Schemathesis.
+# What is there already is left alone.
 set -euo pipefail
 
 missing=()
@@ -32,3 +32,10 @@ from_npm() { # package, path in its archive, name in the cache
 }
 from_npm mermaid@11 package/dist/mermaid.min.js mermaid.min.js # judges the charts that octo draws
 from_npm openai@6 package openai                               # judges what the proxy answers
+
+# Schemathesis asks the proxy what its own description says. It lives apart, as it shares libraries with octo in versions of
+# its own.
+if [[ ! -e $cache/schemathesis/bin/st ]]; then
+  "${PYTHON:-python3}" -m venv "$cache/schemathesis"
+  "$cache/schemathesis/bin/python" -m pip install --quiet --disable-pip-version-check 'schemathesis>=4.32,<5'
+fi

@@ -13,20 +13,33 @@ _INSTRUCTION: Final = (
     "at the cursor: no explanation, no Markdown, nothing of what stands before or after it."
 )
 _MAX_TOKENS: Final = 256
+_FIELDS: Final = {
+    "prompt": (("string",), "text"),
+    "suffix": (("string", "null"), "text"),
+    "temperature": (("integer", "number", "null"), "a number"),
+    "max_tokens": (("integer", "null"), "a whole number"),
+    "stop": (("string", "array", "null"), "text or a list of texts"),
+}
+_KINDS: Final[dict[str, type]] = {
+    "string": str,
+    "number": float,
+    "integer": int,
+    "array": list,
+    "null": type(None),
+}
+SCHEMA: Final[dict[str, Json]] = {
+    name: {"type": list(kinds), "items": {"type": "string"}} if "array" in kinds else {"type": list(kinds)}
+    for name, (kinds, _) in _FIELDS.items()
+}
+"""The JSON Schema of each field."""
 _KEPT: Final = ("stop", "stream", "stream_options", "user")
 
 
 def check(fields: dict[str, Json]) -> None:
     """Raises BadRequest for fields of another kind than there can be."""
-    for name, kinds, expected in (
-        ("prompt", str, "text"),
-        ("suffix", str | None, "text"),
-        ("temperature", int | float | None, "a number"),
-        ("max_tokens", int | None, "a whole number"),
-        ("stop", str | list | None, "text or a list of texts"),
-    ):
+    for name, (kinds, expected) in _FIELDS.items():
         value = fields.get(name)
-        if not isinstance(value, kinds) or isinstance(value, bool):
+        if not isinstance(value, tuple(_KINDS[kind] for kind in kinds)) or isinstance(value, bool):
             found = shown(value) if name in fields else "none"
             raise BadRequest(f"expected {expected} as `{name}`, found {found}")
 

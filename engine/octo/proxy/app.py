@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+import octo
 from octo.errors import OctoError
 from octo.llm.proxy import CHAT, FIM, MESSAGES, RESPONSES
 from octo.proxy.access import Entry
@@ -14,6 +15,7 @@ from octo.proxy.client import BODY_LIMIT, KEEP_ALIVE, Client, Gone, Receive, Sco
 from octo.proxy.gateway import Doors
 from octo.proxy.guard import Guard
 from octo.proxy.models import models
+from octo.proxy.openapi import description
 from octo.proxy.page import page
 from octo.proxy.relay import IGNORED, Relay
 
@@ -45,7 +47,7 @@ def proxy_app(
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             await self._door.open(scope, Client(scope, receive, send, keep_alive=keep_alive))
 
-    calls, lists, page_, alive = (kind(doors, guard, log) for kind in (Calls, Lists, Page, Alive))
+    calls, lists, page_, described, alive = (kind(doors, guard, log) for kind in (Calls, Lists, Page, Described, Alive))
     below = [
         (prefix + path, door)
         for prefix in ("/v1/", "/c/{connector}/v1/")
@@ -55,7 +57,10 @@ def proxy_app(
     allowed = list(cors)
     return Starlette(
         routes=[
-            *(Route(path, Answers(door)) for path, door in (*below, ("/", page_), ("/healthz", alive))),
+            *(
+                Route(path, Answers(door))
+                for path, door in (*below, ("/", page_), ("/openapi.json", described), ("/healthz", alive))
+            ),
             Route("/{path:path}", nothing),
         ],
         middleware=[
@@ -187,6 +192,14 @@ class Page(Door):
         url = f"{scope['scheme']}://{client.headers['host']}"
         text = page(self._doors.gateway, url, with_token=bool(self._guard.token))
         await client.answer(200, text.encode(), [("content-type", "text/html; charset=utf-8")])
+
+
+class Described(Door):
+    """The description for tools."""
+
+    async def answer(self, scope: Scope, client: Client, entry: Entry) -> None:
+        connectors = self._doors.gateway.connectors
+        await client.answer_json(200, description(octo.__version__, connectors, with_token=bool(self._guard.token)))
 
 
 class Alive(Door):
