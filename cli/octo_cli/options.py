@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,10 +21,12 @@ from typer._click.exceptions import UsageError as GrammarError
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from octo.errors import UsageError, did_you_mean, near
+from octo.values import Json
 from octo_cli import inputs, logs, printed
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
+    from octo.budget import Limits
     from octo.store.store import Store
 
 ConfigPath = Annotated[
@@ -69,6 +71,14 @@ AsJson = Annotated[
     ),
 ]
 Verbose = Annotated[bool, typer.Option("-v/--no-v", show_default=False, help="Tell each model turn too; default off")]
+Spending = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        metavar="KEY=VALUE",
+        help="Limit for what models may spend: `maxCostUSD`, `maxTokens`, `maxDuration`; repeatable; default none",
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug/--no-debug", show_default=False, help="Show tracebacks; default off")]
 
 _FILES: Final = frozenset({"FILE", "OUT", "PATH"})
@@ -276,3 +286,28 @@ def _command_first(name: str, group: str) -> str:
 
 def _help_of(ctx: Context) -> str:
     return f"see `{ctx.command_path} --help`"
+
+
+def limits(assignments: Sequence[str]) -> Limits | None:
+    """What `--budget` allows."""
+    if not assignments:
+        return None
+    from pydantic import ValidationError
+
+    from octo.budget import Limits
+
+    known: dict[str, Callable[[str], Json]] = {"maxCostUSD": float, "maxTokens": int, "maxDuration": str}
+    given: dict[str, Json] = {}
+    for assignment in assignments:
+        key, _, value = assignment.partition("=")
+        if key not in known:
+            raise UsageError(f"`--budget`: there is no limit `{key}`", hint=did_you_mean(key, known))
+        try:
+            given[key] = known[key](value)
+            Limits.model_validate({key: given[key]})
+        except (ValueError, ValidationError):
+            raise UsageError(
+                f"`--budget`: `{key}` cannot be `{value}`",
+                hint="for example `maxCostUSD=0.5`, `maxTokens=20000` or `maxDuration=2m`, each 0 or more",
+            ) from None
+    return Limits.model_validate(given)

@@ -23,6 +23,7 @@ from octo_cli.session import Session
 from octo_cli.startup import NotWritten
 
 if TYPE_CHECKING:
+    from octo.budget import Limits
     from octo.config.model import Config
     from octo.observe import Observer
     from octo.runlog.recorder import Recorder
@@ -55,7 +56,9 @@ class Program:
         watch: bool,
         recorder: Recorder | None = None,
         recorded_blocks: str = "*",
+        limits: Limits | None = None,
     ) -> None:
+        """`limits` are what each message may spend on its way."""
         self._session = session
         self._config = config
         self._store = store
@@ -63,6 +66,7 @@ class Program:
         self._watch = watch
         self._recorder = recorder
         self._recorded_blocks = recorded_blocks
+        self._limits = limits
         self._status = Status()
         self._metrics = Metrics(with_blocks=bool(admin.metrics_blocks)) if admin.metrics else None
         self._services = standalone(store, clock=time.time_ns, mask=session.masked)
@@ -140,6 +144,7 @@ class Program:
             services=self._services,
             observers=observers,
             outputs=output.lines(session),
+            limits=self._limits,
         )
         async with runtime:
             await runtime.serve(ready=lambda: self._ready(sizes), stopping=self._stopping)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,9 @@ from octo.llm.chat import Usage
 
 EXCEEDED: Final = "budget exceeded"
 """Why an agent takes its default path when nothing is left."""
+
+
+_log: Final = logging.getLogger("octo.budget")
 
 
 class Limits(Model):
@@ -49,11 +53,24 @@ class Budget:
         self._began = clock()
         self._tokens = 0
         self._cost = 0.0
+        self._warned: set[str] = set()
 
-    def charge(self, usage: Usage) -> None:
+    def charge(self, usage: Usage | None) -> None:
+        """Take in what a model call used up; None when its provider did not tell."""
+        usage = usage or Usage()
         read = usage.input_tokens if usage.prompt_tokens is None else usage.prompt_tokens
         self._tokens += (read or 0) + (usage.output_tokens or 0)
         self._cost += usage.cost_usd or 0.0
+        if self._limits.max_tokens is not None and read is None and usage.output_tokens is None:
+            self._warn("maxTokens", "its provider does not tell how many tokens it used")
+        if self._limits.max_cost_usd is not None and usage.cost_usd is None:
+            self._warn("maxCostUSD", "what it cost is not known; rates stand under `aiPricing`")
+
+    def _warn(self, limit: str, why: str) -> None:
+        """Say once that a limit does not hold."""
+        if limit not in self._warned:
+            self._warned.add(limit)
+            _log.warning("a model call does not count for the budget's `%s`: %s", limit, why)
 
     @property
     def is_spent(self) -> bool:

@@ -79,7 +79,8 @@ class Intake:
 
     async def _outcome(self, message: Message) -> Outcome:
         try:
-            return Outcome(await Run(self._runtime, self.flow).through(self._flow, message))
+            with self._runtime.budgeted():
+                return Outcome(await Run(self._runtime, self.flow).through(self._flow, message))
         except Dropped:
             return Outcome()
         except OctoError as error:

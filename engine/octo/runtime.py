@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -204,12 +204,16 @@ class Runtime:
         message = self.message(clone(body), vars=vars, content_type=content_type)
         called = self.flow(flow)
         run = Run(self, flow, memory_id=memory_id)
-        if self._limits is None:
+        with self.budgeted():
             return await run.through(called, message)
+
+    def budgeted(self) -> AbstractContextManager[object]:
+        """What one message that comes in may spend on its way, where that is limited."""
+        if self._limits is None:
+            return nullcontext()
         from octo.budget import opened
 
-        with opened(self._limits):
-            return await run.through(called, message)
+        return opened(self._limits)
 
     def flow(self, name: str) -> Flow:
         """The flow of that name; raises UsageError with a near miss."""

@@ -1,5 +1,7 @@
 """octo/budget.py: what an agent may spend, and who pays for the agents inside it."""
 
+import logging
+
 import pytest
 
 from fake_model import TOOL, FakeModel, FakeRuntime, Listener, call, config_text, reply, run
@@ -43,7 +45,7 @@ async def test_what_is_spent_is_looked_at_before_each_call():
     )
 
     assert ran.message.body == "spent"
-    assert [(event.reason, event.iteration) for event in gave_up.events] == [("budget exceeded", 2)]
+    assert [(event.reason, event.iteration) for event in gave_up.events] == [("budget exceeded", 3)]
 
 
 @pytest.mark.parametrize("limit", ["maxTokens: 0", "maxCostUSD: 0", "maxDuration: 0"])
@@ -120,3 +122,20 @@ def test_time_is_spent_while_nothing_happens():
 async def test_what_is_refused(keys, text):
     with pytest.raises(ConfigError, match=text):
         await run(f"budget: {keys}\n{TOOL}")
+
+
+async def test_a_limit_that_cannot_hold_is_told_of_once(caplog):
+    """Without rates nobody knows what a call cost, and without a usage not even what it read."""
+    with caplog.at_level(logging.WARNING, "octo.budget"):
+        await run(
+            f"budget: {{maxTokens: 99, maxCostUSD: 1}}\n{TOOL}",
+            reply("", call("t"), usage=TEN),
+            reply("", call("t"), usage=None),
+            reply("done", usage=None),
+        )
+
+    assert caplog.messages == [
+        "a model call does not count for the budget's `maxCostUSD`: what it cost is not known; rates stand under "
+        "`aiPricing`",
+        "a model call does not count for the budget's `maxTokens`: its provider does not tell how many tokens it used",
+    ]

@@ -14,11 +14,10 @@ from octo.errors import UsageError
 from octo.values import Json
 from octo_cli import debugging, diagnostics, inputs, logs, options, output, recording, signals
 from octo_cli.inputs import Body
-from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, StoreDirectory, Vars, Verbose
+from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, Spending, StoreDirectory, Vars, Verbose
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
-    from octo.budget import Limits
     from octo.doubles import Stage
     from octo.invocation import Outcome
     from octo.observe import Observer
@@ -55,14 +54,7 @@ def command(
         str | None,
         typer.Option("--timeout", metavar="DURATION", help="Limit for the call, for example `30s`; default none"),
     ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--budget",
-            metavar="KEY=VALUE",
-            help="Limit for what models may spend: `maxCostUSD`, `maxTokens`, `maxDuration`; repeatable; default none",
-        ),
-    ] = None,
+    budget: Spending = None,
     break_at: Annotated[
         str | None,
         typer.Option("--break-at", metavar="ADDRESS", help="Halt after this block and show the message; default none"),
@@ -143,7 +135,7 @@ def command(
     asked = debugging.requested(run_debug_config, mocks=mocks, spies=spies, break_at=break_at)
     variables = inputs.mapping("--vars", vars_) if vars_ else asked.vars
     limit = _seconds(timeout)
-    limits = _limits(budget or ())
+    limits = options.limits(budget or ())
     body, rows = Body(None), None
     if each is None:
         _refuse({"--parallel": parallel, "--errors": errors}, "goes with `--each`")
@@ -306,32 +298,6 @@ def _body(
         return inputs.body(data, content_type, default)
     value = inputs.with_settings(inputs.body(data, default=default).value, assignments)
     return Body(inputs.with_attachments(value, inputs.attachments(files)))
-
-
-def _limits(assignments: Sequence[str]) -> Limits | None:
-    """What `--budget` allows."""
-    if not assignments:
-        return None
-    from pydantic import ValidationError
-
-    from octo.budget import Limits
-    from octo.errors import did_you_mean
-
-    known: dict[str, Callable[[str], Json]] = {"maxCostUSD": float, "maxTokens": int, "maxDuration": str}
-    given: dict[str, Json] = {}
-    for assignment in assignments:
-        key, _, value = assignment.partition("=")
-        if key not in known:
-            raise UsageError(f"`--budget`: there is no limit `{key}`", hint=did_you_mean(key, known))
-        try:
-            given[key] = known[key](value)
-            Limits.model_validate({key: given[key]})
-        except (ValueError, ValidationError):
-            raise UsageError(
-                f"`--budget`: `{key}` cannot be `{value}`",
-                hint="for example `maxCostUSD=0.5`, `maxTokens=20000` or `maxDuration=2m`, each 0 or more",
-            ) from None
-    return Limits.model_validate(given)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -11,7 +11,7 @@ import typer
 
 from octo.errors import UsageError
 from octo_cli import logs, options, recording, signals
-from octo_cli.options import ConfigPath, Debug, StoreDirectory
+from octo_cli.options import ConfigPath, Debug, Spending, StoreDirectory
 from octo_cli.session import Session
 
 GROUP = "Run"
@@ -24,6 +24,7 @@ def command(
         bool, typer.Option("--watch/--no-watch", show_default=False, help="Load the config anew on change; default off")
     ] = False,
     store: StoreDirectory = None,
+    budget: Spending = None,
     observability: Annotated[
         bool | None,
         typer.Option(
@@ -126,6 +127,7 @@ def command(
     session: Session = context.obj
     session.debug = debug
     choice = options.Choice(session)
+    limits = options.limits(budget or ())
     trace = recording.Trace(
         file=_trace_file(choice, log, traces, traces_file),
         bodies=choice.switch(traces_bodies, "OCTO_TRACING_BODIES", True),
@@ -150,7 +152,9 @@ def command(
         options.store(session, store, beside) as kept,
         recording.tracing(session, trace) as recorder,
     ):
-        program = Program(session, config, kept, admin, watch=watch, recorder=recorder, recorded_blocks=recorded)
+        program = Program(
+            session, config, kept, admin, watch=watch, recorder=recorder, recorded_blocks=recorded, limits=limits
+        )
         try:
             signals.run(session, program.run())
         except KeyboardInterrupt:

@@ -97,20 +97,21 @@ class Conversation:
         try:
             response = await self._model.complete(self._request, session=self._run.session)
         except ProviderError as error:
-            paid = _charged(bill_of_failure(pricing, error), budgets)
+            paid = bill_of_failure(pricing, error)
+            if paid is not None:
+                _charge(paid, budgets)
             self._telling.turn_ended(self.calls, time.perf_counter() - started, self._request, error=error, paid=paid)
             raise OctoError(f"{self._type}: {error.message}", hint=error.hint, location=error.location) from error
         response = replace(response, message=readable(response.message, self.calls))
-        paid = _charged(bill(pricing, response), budgets)
+        paid = bill(pricing, response)
+        _charge(paid, budgets)
         self._telling.turn_ended(self.calls, time.perf_counter() - started, self._request, response, paid=paid)
         return response
 
 
-def _charged(paid: Usage | None, budgets: Iterable[Budget]) -> Usage | None:
-    if paid is not None:
-        for one in budgets:
-            one.charge(paid)
-    return paid
+def _charge(paid: Usage | None, budgets: Iterable[Budget]) -> None:
+    for one in budgets:
+        one.charge(paid)
 
 
 def arguments(call: ToolCall) -> dict[str, Json]:

@@ -361,6 +361,32 @@ def test_runs_of_agents_are_kept(start: Start, octo: Any) -> None:
     assert {(run["flow"], run["outcome"], run["turns"]) for run in runs} == {("tick", "completed", 1)}
 
 
+SPENDS = (
+    AGENT.replace("{turns: [{text: '\"done\"'}]}", "{onExhausted: repeat, turns: [{calls: [{name: look}]}]}")
+    .replace(
+        "        tools:",
+        "        default: {process: [{type: set-payload, settings: {value: '\"spent\"'}}]}\n        tools:",
+    )
+    .replace("""'"BODY"'""", "body")
+)
+
+
+def test_each_message_has_the_budget_for_itself(start: Start) -> None:
+    program = start("--budget", "maxTokens=1", config=SPENDS)
+
+    assert program.until("spent")
+    assert program.until("spent")
+    assert program.stop() == 0
+
+
+def test_a_budget_that_is_none_is_refused(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    outcome = octo("run", "--config", "app.yaml", "--budget", "maxToken=1")
+
+    assert outcome.status == 2
+    assert "`--budget`: there is no limit `maxToken`" in outcome.stderr
+
+
 # ---------------------------------------------------------------- run log
 
 
