@@ -220,6 +220,15 @@ def delete_draft(db: Connection, name: str, user: str) -> bool:
 # ---------------------------------------------------------------- whole agents
 
 
+def is_taken(db: Connection, name: str) -> bool:
+    """Whether there is an agent of that name, or a draft of one."""
+    found = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM agent WHERE name = ?) OR EXISTS (SELECT 1 FROM agent_draft WHERE name = ?)",
+        (name, name),
+    )
+    return bool(found.fetchone()[0])
+
+
 def rename(db: Connection, old: str, new: str) -> None:
     """Give an agent another name, with its versions and drafts."""
     for table in ("agent", "agent_version", "agent_draft"):

@@ -83,6 +83,27 @@ async def prune(store: Store, *, now: int) -> Pruned:
     return Pruned(expired, max(0, before - _size(store.path)))
 
 
+async def scrub(store: Store) -> None:
+    """Take what was deleted out of the bytes of the store, too: out of its free room, and out of its log.
+
+    Raises StoreError when another process reads the log for longer than the store's patience.
+    """
+    await store.maintain(lambda db: db.execute("PRAGMA secure_delete = ON"))
+    await store.maintain(lambda db: db.execute("VACUUM"))
+    await store.maintain(_truncate_the_log)
+
+
+def _truncate_the_log(db: Connection) -> None:
+    """Empty the log. While somebody reads it, it is locked."""
+    import sqlite3
+
+    busy: int = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if busy:
+        locked = sqlite3.OperationalError("the log is read by others")
+        locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise locked
+
+
 def _spare_file(target: Path, *, force: bool) -> Path:
     """An empty file beside the target, for the owner only."""
     try:
