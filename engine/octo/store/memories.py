@@ -22,7 +22,7 @@ class Row(NamedTuple):
     """One row, without what it remembers."""
 
     place: Place
-    count: int
+    messages: int
     """How many messages it holds."""
     size: int
     """In bytes."""

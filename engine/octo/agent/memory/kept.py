@@ -83,7 +83,7 @@ def _of_kind(db: Connection, kind: Kind, flow: str, block: str) -> Iterator[Item
             for row in memories.rows(db, flow=flow, block=block):
                 place = row.place
                 yield Item(
-                    kind, place.key, place.block, "", row.count, row.size, row.updated, workspace=place.workspace
+                    kind, place.key, place.block, "", row.messages, row.size, row.updated, workspace=place.workspace
                 )
         case "transcript":
             for one in () if block else transcripts.conversations(db, flow=flow):
