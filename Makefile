@@ -28,9 +28,11 @@ validate: $(VENV)/.installed
 	@for sample in $(filter-out %_test.yaml,$(wildcard samples/*.yaml)); do ANTHROPIC_API_KEY=sk-ant-none $(BIN)/octo validate --config $$sample || exit 2; done
 	$(BIN)/octo test samples
 
+# PART limits it to some tests, COUNT is how many examples each property there tries: make soak PART=tests/engine/llm COUNT=20000
 soak: $(VENV)/.installed-dev
 	tests/install.sh
-	$(if $(VECTORS),OCTO_CEL_VECTORS=$(abspath $(VECTORS))) OCTO_SOAK=1 $(BIN)/pytest -n auto --dist worksteal
+	$(if $(VECTORS),OCTO_CEL_VECTORS=$(abspath $(VECTORS))) $(if $(COUNT),OCTO_SOAK_COUNT=$(COUNT)) OCTO_SOAK=1 \
+		$(BIN)/pytest -n auto --dist worksteal $(PART)
 
 bench: $(VENV)/.installed-dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -5,7 +5,6 @@ history is cut anywhere. The full count runs with OCTO_SOAK=1.
 """
 
 import asyncio
-import os
 from dataclasses import replace
 
 import pytest
@@ -14,9 +13,10 @@ from hypothesis import strategies as st
 
 from octo.llm.chat import ChatMessage, ChatRequest, File, Text, ToolDefinition, ToolResult, user
 from octo.llm.providers import PROVIDERS
+from soaking import examples
 from vendor.doubles import DOUBLES, Double, Offline, Said
 
-EXAMPLES = 20_000 if os.environ.get("OCTO_SOAK") else 60
+EXAMPLES = examples(few=60, all=20_000)
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 TOOLS = (
     ToolDefinition("lookup", "Find it", {"type": "object", "properties": {"n": {"type": "number"}}}),

@@ -1,7 +1,6 @@
 """octo/llm/schemas.py: the part of JSON Schema that Gemini knows, and the strict form."""
 
 import json
-import os
 
 import jsonschema_rs
 import pytest
@@ -10,10 +9,11 @@ from hypothesis import strategies as st
 
 from octo.llm.schemas import GeminiForm, Weakening, strict
 from octo.values import Json
+from soaking import examples
 from vendor.gemini_request import read
 from vendor.gemini_rules import parameters_are_objects, response_schemas_are_known
 
-EXAMPLES = 2000 if os.environ.get("OCTO_SOAK") else 150
+EXAMPLES = examples(few=150, all=2000)
 ANYTHING = {
     "anyOf": [
         {"type": "string"},

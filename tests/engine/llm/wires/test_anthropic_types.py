@@ -1,7 +1,6 @@
 """octo/llm/wires/anthropic.py: every request is one that the vendor's published types allow."""
 
 import json
-import os
 
 import pytest
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
@@ -13,6 +12,7 @@ from octo.llm.chat import ChatRequest
 from octo.llm.credentials import Credentials
 from octo.llm.wire import Endpoint
 from octo.llm.wires import anthropic
+from soaking import examples
 from vendor.anthropic import search
 from vendor.typed import mismatches
 
@@ -24,7 +24,7 @@ OWN = [
 ]
 BEYOND = {"temperature"}
 """The newest models take none, so the types have lost it; the API takes it from the models before them."""
-EXAMPLES = 4_000 if os.environ.get("OCTO_SOAK") else 150
+EXAMPLES = examples(few=150, all=4_000)
 
 
 @given(

@@ -1,7 +1,6 @@
 """octo/llm/wires/bedrock.py, octo/llm/aws.py before a service as strict as that of AWS: all histories, all faults."""
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -38,6 +37,7 @@ from octo.llm.transport import Transport
 from octo.llm.wire import Endpoint
 from octo.llm.wires import bedrock
 from octo.values import Json
+from soaking import examples
 from vendor import faults
 from vendor.anthropic import Redacted, Reply, call, reply
 from vendor.bedrock import (
@@ -56,7 +56,7 @@ from vendor.bedrock import (
 )
 from vendor.server import Answer, Request
 
-EXAMPLES = 20_000 if os.environ.get("OCTO_SOAK") else 150
+EXAMPLES = examples(few=150, all=20_000)
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 MODELS = [CLAUDE, "amazon.nova-pro-v1:0", "meta.llama3-3-70b-instruct-v1:0", "anthropic.claude-3-haiku-20240307-v1:0"]
 LOOKUP = ToolDefinition("lookup", "Find it", {"type": "object", "properties": {"n": {"type": "number"}}})

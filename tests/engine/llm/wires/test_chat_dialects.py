@@ -5,7 +5,6 @@ Also octo/llm/providers.py, whose rows say how the dialects differ.
 
 import json
 import logging
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,6 +39,7 @@ from octo.llm.model import HttpModel
 from octo.llm.transport import Transport
 from octo.llm.wire import Endpoint, HttpCall
 from octo.values import Json
+from soaking import examples
 from vendor import faults
 from vendor.chat import ChatServer, Numbered, Reply, UsageIn, call, error, error_event, reply
 from vendor.server import Answer, Request
@@ -54,7 +54,7 @@ DIALECTS = {
     "customai": "custom",
 }
 """The double of each provider."""
-EXAMPLES = 4000 if os.environ.get("OCTO_SOAK") else 60
+EXAMPLES = examples(few=60, all=4000)
 
 BEYOND_OPENAI = frozenset(
     {

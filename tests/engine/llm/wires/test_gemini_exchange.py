@@ -1,7 +1,6 @@
 """octo/llm/wires/gemini.py before a server as strict as the vendor's: whole conversations, faults, every history."""
 
 import json
-import os
 from collections.abc import Sequence
 
 import pytest
@@ -35,13 +34,14 @@ from octo.llm.transport import Transport
 from octo.llm.wire import Endpoint, HttpCall
 from octo.llm.wires import gemini
 from octo.values import Json
+from soaking import examples
 from vendor import AnthropicServer, faults
 from vendor import reply as claude_reply
 from vendor.gemini import GeminiServer, Picture, Reply, Said, blocked, call, error, error_event, exhausted, reply
 from vendor.gemini_rules import sign
 from vendor.server import Answer, Request
 
-EXAMPLES = 4000 if os.environ.get("OCTO_SOAK") else 80
+EXAMPLES = examples(few=80, all=4000)
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 LOOKUP = ToolDefinition("lookup", "Find it", {"type": "object", "properties": {"n": {"type": "number"}}})
 MODELS = ("gemini-2.5-pro", "gemini-2.5-flash", "gemini-3-pro", "gemini-3.5-flash")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,13 +30,14 @@ from octo.llm.model import HttpModel
 from octo.llm.transport import Transport
 from octo.llm.wire import Endpoint, HttpCall
 from octo.values import Json
+from soaking import examples
 from vendor import faults
 from vendor.responses import Refusal, Reply, ResponsesServer, call, error, error_event, failed_event, reply, thinking
 from vendor.responses_rules import encrypt
 from vendor.server import Answer, Request
 from vendor.typed import mismatches
 
-EXAMPLES = 20_000 if os.environ.get("OCTO_SOAK") else 100
+EXAMPLES = examples(few=100, all=20_000)
 
 
 async def instantly(_: float) -> None:
