@@ -53,6 +53,8 @@ _MISPLACED: Final[Mapping[str, str]] = {
         ("input", "attachments", "enabledTools", "memoryId", "previousMessages", "toolInputs"),
         "what a nested agent is given stands under `inputs` of the tool",
     ),
+    **dict.fromkeys(("type", "ref", "settings"), "it is no block; its keys stand right here"),
+    "name": "the name is that of the tool",
 }
 """Keys that have no place in a nested agent, each with the reason."""
 
@@ -160,7 +162,7 @@ def _mapping(value: Json) -> Json:
             f"expected an agent, found the name `{value}`", "write its `connector`, `prompt` and `tools` as a mapping"
         )
     if isinstance(value, dict):
-        for key in value.keys() & _MISPLACED.keys():
+        for key in filter(_MISPLACED.__contains__, value):
             raise refusal(f"`{key}` does not belong to an agent: {_MISPLACED[key]}", "remove it", at=f"key:{key}")
         for tool in value["tools"] if isinstance(value.get("tools"), list) else ():
             if isinstance(tool, dict) and tool.get("agent") is not None:

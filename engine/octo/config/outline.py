@@ -75,6 +75,8 @@ def _edit(
     step, *rest = path
     if isinstance(node, list):
         return [_edit(item, tuple(rest), change, processors) if at == step else item for at, item in enumerate(node)]
+    if not isinstance(node, dict):
+        raise KeyError(step)
     settings = node.get("settings")
     if step not in node and isinstance(settings, dict) and step in settings:
         return {**node, "settings": _edit(settings, path, change, processors)}

@@ -395,6 +395,24 @@ tools:
             ),
             id="an input",
         ),
+        pytest.param(
+            "{name: h, agent: {type: ai-agent, connector: m, prompt: x}}",
+            ("`type` does not belong to an agent: it is no block; its keys stand right here", "remove it"),
+            id="a block",
+        ),
+        pytest.param(
+            "{name: h, agent: {name: n, connector: m, prompt: x}}",
+            ("`name` does not belong to an agent: the name is that of the tool", "remove it"),
+            id="a name of its own",
+        ),
+        pytest.param(
+            "{name: h, agent: {connector: m, prompt: x, apiKey: k}}",
+            (
+                "`apiKey` does not belong to an agent: credentials stand in connectors only, and an agent names its connector",
+                "remove it",
+            ),
+            id="a key",
+        ),
         pytest.param("{name: h, agent: {connector: m}}", ("ai-agent requires a prompt", None), id="no prompt"),
         pytest.param(
             "{name: h, agent: {connector: nn, prompt: x}}",

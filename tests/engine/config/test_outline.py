@@ -12,7 +12,7 @@ from octo.block import Block
 from octo.config.address import blocks, find
 from octo.config.load import load
 from octo.config.model import Config
-from octo.config.outline import Outline, outline, put
+from octo.config.outline import Outline, edit, outline, put
 from octo.testing.harness import config
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -121,3 +121,10 @@ def test_a_block_is_put_where_another_stands_and_the_data_given_stays_as_it_is()
     assert borrowed["flows"][1]["process"] == [{"ref": "loop", "body": {"process": [block]}}, {"type": "log"}]
     assert borrowed["processors"] == data["processors"]
     assert str(data) == before
+
+
+def test_a_path_that_leads_into_text_leads_nowhere() -> None:
+    data: dict[str, Any] = {"flows": [{"name": "f", "process": [{"type": "log", "settings": {"message": "'x'"}}]}]}
+
+    with pytest.raises(KeyError):
+        edit(data, ("flows", 0, "process", 0, "message", "expr"), lambda value: value)
