@@ -44,15 +44,17 @@ def http_client(url: str, environ: Mapping[str, str]) -> httpx.AsyncClient:
     load_httpx()
     import httpx
 
+    from octo.llm.connections import Connections
+
     proxy = proxy_for(url, environ)
     try:
         return httpx.AsyncClient(
-            proxy=proxy,
-            verify=certificates(environ) if proxy or not url.lower().startswith("http:") else False,
+            transport=Connections(
+                proxy=proxy, verify=certificates(environ) if proxy or not url.lower().startswith("http:") else False
+            ),
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             headers={"user-agent": "octo", "accept-encoding": "identity"},
         )
     except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
