@@ -408,7 +408,8 @@ tools:
         pytest.param(
             "{name: h, agent: {connector: m, prompt: x, apiKey: k}}",
             (
-                "`apiKey` does not belong to an agent: credentials stand in connectors only, and an agent names its connector",
+                "`apiKey` does not belong to an agent: credentials stand in connectors only, and an agent names its "
+                "connector",
                 "remove it",
             ),
             id="a key",
