@@ -75,13 +75,20 @@ class LoadContext(Protocol):
 
 
 def refusal(
-    message: str, hint: str | None = None, *, at: str = "value", named: bool = False, owned: bool = False
+    message: str,
+    hint: str | None = None,
+    *,
+    at: str = "value",
+    named: bool = False,
+    owned: bool = False,
+    refers: bool = False,
 ) -> PydanticCustomError:
     """A problem at the value (or, with `at="key"`, at the key) that is being validated.
 
-    One that is `named` shows the name of the key as well as the place, one that is `owned` the block around it.
+    One that is `named` shows the name of the key as well as the place, one that is `owned` the block around it. One
+    that `refers` is about a name that leads nowhere, which an agent finds out when it works.
     """
-    told = {"message": message, "hint": hint, "at": at, "named": named, "owned": owned}
+    told = {"message": message, "hint": hint, "at": at, "named": named, "owned": owned, "refers": refers}
     return PydanticCustomError("refused", "{message}", told)
 
 
@@ -480,7 +487,7 @@ class ConnectorName(str):
         type_name = known.get(self)
         if type_name is None:
             hint = did_you_mean(self, known) or "declare it under `connectors`"
-            raise refusal(f'connector "{self}" is not configured', hint, owned=self.tells_owner)
+            raise refusal(f'connector "{self}" is not configured', hint, owned=self.tells_owner, refers=True)
         if self._fits(type_name, context):
             return
         fitting = [other for other, other_type in known.items() if self._fits(other_type, context)]
@@ -490,6 +497,7 @@ class ConnectorName(str):
             f'connector "{self}" is a `{type_name}`, which is no {kind} connector',
             did_you_mean(self, fitting) or f"declare a connector of {wanted}",
             owned=self.tells_owner,
+            refers=True,
         )
 
     def _fits(self, type_name: str, context: LoadContext) -> bool:

@@ -19,6 +19,7 @@ from typing import TypeVar
 from octo.block import Block
 from octo.connector import Connector
 from octo.errors import ConfigError, OctoError, Problem, did_you_mean
+from octo.fields import Model
 
 T = TypeVar("T", Block, Connector)
 
@@ -34,6 +35,12 @@ def block(type_name: str) -> type[Block]:
 def connector(type_name: str) -> type[Connector]:
     """The class of a connector type; raises OctoError with a near miss."""
     return _find(type_name, Connector, "connectors", "connector")
+
+
+def named_agent() -> type[Model]:
+    """The class of an agent that has a name."""
+    found: type[Model] = import_module("octo.agent.value").NamedAgent
+    return found
 
 
 @cache

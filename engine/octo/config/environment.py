@@ -110,6 +110,19 @@ def filled_in(value: Json, environment: Environment) -> Json:
     return value
 
 
+def filled_in_part(
+    value: Json, document: Document, place: Place, environment: Environment
+) -> tuple[Json, frozenset[Place], list[Problem]]:
+    """A value that the load left as written, with `${NAME}` replaced where it has a value.
+
+    With it the places of texts with a name that has none, and a warning for each: nobody may ever need them.
+    """
+    substitution = _Substitution(document, environment)
+    result = substitution.apply(value, place)
+    problems = [replace(problem, severity="warning") for problem in substitution.problems]
+    return result, frozenset(substitution.unresolved), problems
+
+
 def _replaced(text: str, known: Mapping[str, str]) -> str:
     sole = _REFERENCE.fullmatch(text)
     if sole:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pydantic_core import ValidationError
 
-from octo.config import address, check, environment, merge
+from octo.config import address, agents, check, environment, merge
 from octo.config.context import Context
 from octo.config.document import Document
 from octo.config.environment import Environment
@@ -59,7 +59,9 @@ def build(
         result, found = environment.substitute(document, environment_values)
         substituted.append(result)
         problems += found
-    merged, found = merge.merge(substituted)
+    agent_files, looked_at, found = agents.files(documents, root)
+    problems += found
+    merged, found = merge.merge(substituted, agent_files)
     problems += found
     mocked = False
     if rewrite is not None:
@@ -69,7 +71,7 @@ def build(
         problems += found
 
     beside = set() if read is None else read
-    beside.update(environment.files(documents, root))
+    beside.update(environment.files(documents, root), looked_at)
     context = Context(root, merged.data, beside, mocked=mocked)
     describer = Describer(Config, merged, context)
     config: Config | None = None
@@ -78,8 +80,12 @@ def build(
     except ValidationError as error:
         problems += describer.problems(error)
 
+    declared, found = agents.check(merged, context, describer, environment_values)
+    problems += found
     if config is not None:
-        config.put_at(Origin(path, root, environment_values, environ, describer.locate, context.templates))
+        config.put_at(
+            Origin(path, root, environment_values, environ, describer.locate, context.templates, tuple(declared))
+        )
         address.place(config)
         for where, finding in check.check(config):
             problems.append(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from octo.config.agents import AgentFile
 from octo.config.document import Document, parse
 from octo.config.document import Path as Place
 from octo.errors import ConfigError, Problem, near, shortened
@@ -112,8 +113,11 @@ class Merged:
         return self.documents[0], path
 
 
-def merge(documents: Sequence[Document]) -> tuple[Merged, list[Problem]]:
-    """Join the documents in order. A value of the wrong kind is passed on, for the config model to refuse."""
+def merge(documents: Sequence[Document], agent_files: Sequence[AgentFile] = ()) -> tuple[Merged, list[Problem]]:
+    """Join the documents in order, and agent files as more entries of `agents`.
+
+    A value of the wrong kind is passed on, for the config model to refuse.
+    """
     merging = _Merging()
     for document in documents:
         for key, value in document.data.items():
@@ -123,6 +127,8 @@ def merge(documents: Sequence[Document]) -> tuple[Merged, list[Problem]]:
         for key in document.data:
             if key not in merging.data:  # without a value in any document
                 merging.put(document, (key,), None)
+    for file in agent_files:
+        merging.add_agent(file)
     return Merged(merging.data, tuple(documents), merging.origins), merging.problems
 
 
@@ -200,11 +206,24 @@ class _Merging:
                 self.problems.append(document.problem(message, (*place, "name"), hint=hint))
             yield place, {**agent, "name": name}
 
+    def add_agent(self, file: AgentFile) -> None:
+        merged = self.list_at(file.document, ("agents",), [])
+        if merged is None:
+            return
+        data = file.document.data
+        if not isinstance(data, dict):
+            found = "an empty file" if data is None else kind_of(data)
+            self.problems.append(file.document.problem(f"parse agent file: expected an agent, found {found}", ()))
+            return
+        agent = {**data, "name": data.get("name") or file.name}
+        self.put(file.document, ("agents", len(merged)), agent, ())
+        self.check_name(file.document, "agents", (), agent["name"])
+
     def check_name(self, document: Document, key: str, place: Place, name: Json) -> None:
         if not isinstance(name, str) or not name:
             return
         kind = _NAMED[key]
-        by_key = isinstance(place[-1], str)
+        by_key = bool(place) and isinstance(place[-1], str)
         here = document.problem(
             f'{kind} "{name}" is defined more than once', place if by_key else (*place, "name"), key=by_key
         )

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 from pydantic_core import ErrorDetails, PydanticCustomError, ValidationError
 
 from octo.block import Chain
+from octo.config.agents import AgentEntry, DeclaredAgent
 from octo.config.environment import Environment
 from octo.config.pricing import Rates
 from octo.config.templates import Templates
@@ -223,6 +224,8 @@ class Origin:
     """The place in the user's files of a path of keys."""
     templates: Templates
     """The text templates."""
+    agents: tuple[DeclaredAgent, ...] = ()
+    """The agents that it declares."""
     warnings: tuple[Problem, ...] = ()
 
 
@@ -250,6 +253,12 @@ class Config(Model):
     processors: tuple[Processor, ...] = ()
     """Named reusable blocks."""
 
+    agents: tuple[AgentEntry, ...] = ()
+    """Agents that any flow can link: a list of entries with a `name`, or a mapping of names."""
+
+    agent_dirs: tuple[Text, ...] = ()
+    """Directories with agent files, `NAME.agent.yaml`; without it `agents` beside the config, if there is one."""
+
     flows: tuple[Flow, ...] = ()
     """The flows."""
 
@@ -274,6 +283,11 @@ class Config(Model):
     @property
     def templates(self) -> Templates:
         return self.origin.templates
+
+    @property
+    def declared_agents(self) -> tuple[DeclaredAgent, ...]:
+        """The agents under `agents`, and those in files of their own."""
+        return self.origin.agents
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

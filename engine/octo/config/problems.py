@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic_core import ErrorDetails, ValidationError
 
+from octo import registry
 from octo.block import RESERVED, Block
+from octo.config.agents import AgentEntry
 from octo.config.document import Path
 from octo.config.merge import Merged
 from octo.config.model import Processor
@@ -67,6 +69,8 @@ class Level:
             return f"connector `{self.model.type}`"
         if issubclass(self.model, Source):
             return f"source `{self.model.type}`"
+        if self.above == "agents" and self.node.get("name"):
+            return f"agent `{self.node['name']}`"
         if isinstance(self.step, int):
             return f"an entry of `{self.above}`"
         return f"`{self.step}`" if self.step else self.above
@@ -90,16 +94,22 @@ class Describer:
         self._merged = merged
         self._context = context
 
-    def problems(self, error: ValidationError) -> Iterator[Problem]:
-        """The findings of a validation; of very many, one more than are shown."""
-        return islice(self._problems(error), MAX_PROBLEMS + 1)
+    def problems(
+        self, error: ValidationError, *, below: Path = (), unresolved: Container[Path] = ()
+    ) -> Iterator[Problem]:
+        """The findings of a validation; of very many, one more than are shown.
 
-    def _problems(self, error: ValidationError) -> Iterator[Problem]:
+        What was validated may stand `below` a path, and hold places in its file that are reported already.
+        """
+        return islice(self._problems(error, below, unresolved), MAX_PROBLEMS + 1)
+
+    def _problems(self, error: ValidationError, below: Path, unresolved: Container[Path]) -> Iterator[Problem]:
         for details in error.errors(include_url=False):
+            details["loc"] = (*below, *details["loc"])
             if details["type"] == "echo" or _counts_faulty_items(details) or self._is_misspelt(details):
                 continue
             document, origin = self._merged.origin(self.written(tuple(details["loc"])))
-            if origin in document.unresolved:
+            if origin in document.unresolved or origin in unresolved:
                 continue
             yield self._problem(details)
 
@@ -184,6 +194,8 @@ class Describer:
         message, hint = context["message"], context["hint"]
         if context.get("owned"):
             message = self._owned(path, message)
+        if context.get("refers") and path[:1] == ("agents",):  # an agent looks for it when it works
+            return self.at(path, message, hint, warning=True)
         if at == "value":
             return self.at(path, _named(path, message) if context.get("named") else message, hint)
         if at == "key":
@@ -320,6 +332,8 @@ class Describer:
         if not isinstance(node, dict):
             return None
         for candidate in _classes(annotation):
+            if candidate is AgentEntry:
+                return Level(registry.named_agent(), node, step, above)
             if candidate in (Block, Connector, Source):
                 resolved = self._resolve(candidate, node)
                 return Level(resolved, node, step, above) if resolved else None
