@@ -48,6 +48,9 @@ class Runtime:
     `limits` caps what one invocation may spend on models. With `streaming`, observers hear of the answers of agents
     while they come.
 
+    Agents that blocks link are looked up in the store, those of `declared_agents` before it: what the config declares
+    and the store could not take. With `drafts_of`, the drafts of that user count before what is deployed.
+
     With `serving`, flows take messages from their sources as soon as `serve` is called. Without, every flow is called
     by its name, and what only sources need is not opened.
     """
@@ -64,6 +67,8 @@ class Runtime:
         outputs: Mapping[str, Callable[[str], object]] = MappingProxyType({}),
         limits: Limits | None = None,
         streaming: bool = False,
+        declared_agents: Mapping[str, dict[str, Json]] = MappingProxyType({}),
+        drafts_of: str = "",
         clock: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         new_id: Callable[[], str] = random_id,
@@ -76,6 +81,10 @@ class Runtime:
         """The doubles of the call, if it has any."""
         self.outputs = outputs
         self.streaming = streaming
+        self.declared_agents = declared_agents
+        self.drafts_of = drafts_of
+        self.kept: dict[object, Any] = {}
+        """What is worked out once and serves all runs; each owner has its key."""
         self.clock = clock
         self.sleep = sleep
         """Waits so many seconds of that clock."""
