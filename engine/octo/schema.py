@@ -16,9 +16,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, g
 from pydantic import BeforeValidator
 from pydantic_core import PydanticUndefined
 
-from octo import catalogue
+from octo import catalogue, registry
 from octo.block import RESERVED, Block
 from octo.catalogue import default, description, documentation, extra, given, required_keys
+from octo.config.agents import AgentEntry
 from octo.config.model import Config, Processor
 from octo.connector import Connector, Source
 from octo.fields import (
@@ -127,6 +128,11 @@ def debug_config() -> Schema:
     return of(DebugConfig, "octo debug config")
 
 
+def agent() -> Schema:
+    """The schema of an agent file."""
+    return of(registry.named_agent(), "octo agent")
+
+
 def suite() -> Schema:
     """The schema of a suite of test cases."""
     from octo.testing.suite import Suite
@@ -137,6 +143,7 @@ def suite() -> Schema:
 KINDS: Final[Mapping[str, Callable[[], Schema]]] = {
     "capabilities": catalogue.capabilities,
     "config": config,
+    "agent": agent,
     "suite": suite,
     "debug-config": debug_config,
 }
@@ -193,6 +200,8 @@ class Definitions:
             return {"anyOf": [{"enum": list(arguments)}, {"type": "string", "pattern": _VARIABLE}]}
         if origin in (Union, types.UnionType):
             return {"anyOf": [self.value(argument) for argument in arguments]}
+        if origin is tuple and arguments[0] is AgentEntry:
+            return self._agents()
         if origin in (tuple, list) and arguments[1:] in ((), (...,)):
             return {"type": "array", "items": self.value(arguments[0])}
         if origin in (dict, Mapping):
@@ -215,6 +224,12 @@ class Definitions:
         name = f"{cls.__module__.removeprefix('octo.')}.{cls.__name__}"
         reference = self._defined(name, lambda: self.mapping(cls))
         return {"anyOf": [reference, self.value(cls.shorthand)]} if cls.shorthand is not None else reference
+
+    def _agents(self) -> Schema:
+        """Agents by their names: a list of them, or a mapping."""
+        agent = self._reference(registry.named_agent())
+        listed = {"type": "array", "items": {"allOf": [agent, {"required": ["name"]}]}}
+        return {"anyOf": [listed, {"type": "object", "additionalProperties": agent}]}
 
     def _defined(self, name: str, make: Callable[[], Schema]) -> Schema:
         if name not in self.made:

@@ -27,6 +27,8 @@ SEMANTIC = {"unknown-connector", "unknown-ref", "unknown-name"}
 def kind_of(file: Path) -> str:
     if file.parent.name == "debug":
         return "debug-config"
+    if file.stem.endswith(".agent"):
+        return "agent"
     return "suite" if file.stem.endswith("_test") else "config"
 
 

@@ -27,7 +27,7 @@ def command(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="`capabilities`, or what a JSON Schema is of: `config`, `suite`, `debug-config`",
+            help="`capabilities`, or what a JSON Schema is of: `config`, `agent`, `suite`, `debug-config`",
         ),
     ] = "capabilities",
     format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="`json` or `yaml`")] = "json",

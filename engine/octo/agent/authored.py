@@ -20,15 +20,20 @@ OF_BRAINS: Final[Mapping[str, str]] = {
 }
 """Other accepted spellings of the keys that say how a model is asked, each with the key it stands for."""
 
-SPELLINGS: Final[Mapping[str, str]] = {
+OF_AGENTS: Final[Mapping[str, str]] = {
     **OF_BRAINS,
     "user_message": "input",
     "user_attachments": "attachments",
     "user_images": "attachments",
+    "enabled_tools": "enabledTools",
+}
+"""Those of all keys of an agent with a name."""
+
+SPELLINGS: Final[Mapping[str, str]] = {
+    **OF_AGENTS,
     "memory_id": "memoryId",
     "previous_messages": "previousMessages",
     "tool_inputs": "toolInputs",
-    "enabled_tools": "enabledTools",
 }
 """Those of all keys of an agent and of its block."""
 

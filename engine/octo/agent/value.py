@@ -57,7 +57,7 @@ class NamedAgent(Brain):
     enabled_tools: BlockInput | None = None
     """The names of the tools that the model is offered, for blocks that do not say so themselves."""
 
-    spellings: ClassVar[Mapping[str, str]] = authored.SPELLINGS
+    spellings: ClassVar[Mapping[str, str]] = authored.OF_AGENTS
 
     @model_validator(mode="before")
     @classmethod
