@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 VECTORS := $(wildcard ../shared/data/cel-conformance.json)
 
-.PHONY: demo test lint types unit validate soak bench clean
+.PHONY: demo test lint types unit validate soak bench bench-proxy clean
 
 demo: $(VENV)/.installed
 	@echo "$$ $(BIN)/octo invoke --config samples/quickstart.yaml --flow enrich --data '{\"company\": \"Acme\"}'"
@@ -36,6 +36,10 @@ soak: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# PROXY_BENCH="--core 1 --litellm DIR" says how, see benchmarks/proxy.py.
+bench-proxy: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/proxy.py $(PROXY_BENCH)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

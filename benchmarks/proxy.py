@@ -1,24 +1,33 @@
 """What the proxy costs: requests per second, what it adds to each chunk of 50 streams, and its memory.
 
-The upstream, the proxy and the clients are processes of their own; the proxy runs `octo proxy` as users do.
+The upstream, the proxy and the clients are processes of their own; the proxy runs `octo proxy` as users do. Chunks tell
+when they were sent, and rounds with and without a proxy alternate. `--core N` leaves the proxy one core of the machine
+(Linux only). `--litellm DIR` measures LiteLLM's proxy beside it, from a virtual environment that it is installed in:
+
+    python -m venv DIR && DIR/bin/pip install 'litellm[proxy]' && python benchmarks/proxy.py --litellm DIR
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import json
 import math
 import os
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 STREAMS, CHUNKS, PAUSE = 50, 60, 0.05
-SECONDS, WORKERS = 5, 16
+SECONDS, WORKERS, ROUNDS = 5, 16, 3
 
 UPSTREAM = r"""
 import asyncio, json, sys, time
@@ -26,6 +35,7 @@ STREAMS, CHUNKS, PAUSE = 50, 60, 0.05
 BODY = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0,
   "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
   "usage": {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}}).encode()
+CHUNK = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 def chunk(data): return b"%x\r\n%s\r\n" % (len(data), data)
 async def talk(reader, writer):
     try:
@@ -40,7 +50,7 @@ async def talk(reader, writer):
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
             for _ in range(CHUNKS):
                 await asyncio.sleep(PAUSE)
-                data = {"id": "1", "choices": [{"index": 0, "delta": {"content": "x"}}], "at": time.monotonic()}
+                data = {**CHUNK, "choices": [{"index": 0, "delta": {"content": str(time.monotonic())}}]}
                 writer.write(chunk(b"data: " + json.dumps(data).encode() + b"\n\n"))
             writer.write(chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -56,20 +66,28 @@ asyncio.run(main())
 async def request(reader, writer, body: bytes) -> None:
     writer.write(
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-        b"content-length: %d\r\n\r\n" % len(body) + body
+        b"authorization: Bearer none\r\ncontent-length: %d\r\n\r\n" % len(body) + body
     )
     await writer.drain()
     head = await reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200"), head
 
 
-async def streamed(port: int, waits: list[float]) -> None:
+async def streamed(port: int, waits: list[float], delay: float = 0) -> None:
+    await asyncio.sleep(delay)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    await request(reader, writer, b'{"model": "m", "messages": [], "stream": true}')
-    while (line := await reader.readline()) != b"data: [DONE]\n":
-        if line.startswith(b"data: "):
-            waits.append(time.monotonic() - json.loads(line[6:])["at"])
+    await request(reader, writer, b'{"model": "m", "messages": [{"role": "user", "content": "hello"}], "stream": true}')
+    while (line := await reader.readline()) and not line.startswith(b"data: [DONE]"):
+        if sent := re.search(rb'"content": ?"(\d+\.\d+)"', line):
+            waits.append(time.monotonic() - float(sent[1]))
     writer.close()
+
+
+async def streams(port: int) -> list[float]:
+    """What each chunk of 50 streams took."""
+    waits: list[float] = []
+    await asyncio.gather(*(streamed(port, waits, PAUSE * number / STREAMS) for number in range(STREAMS)))
+    return waits
 
 
 async def hammer(port: int, until: float) -> int:
@@ -83,6 +101,12 @@ async def hammer(port: int, until: float) -> int:
     return done
 
 
+async def rate(port: int) -> int:
+    """How many requests are answered in some seconds."""
+    until = time.monotonic() + SECONDS
+    return sum(await asyncio.gather(*(hammer(port, until) for _ in range(WORKERS))))
+
+
 def processor_seconds(pid: int) -> float:
     """What a process has used of the processor; nan where the system does not say it this way."""
     try:
@@ -92,54 +116,99 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def measure(port: int, pid: int) -> tuple[float, float, list[float]]:
-    """Requests per second, per second of the processor, and what each chunk took."""
-    until, used = time.monotonic() + SECONDS, processor_seconds(pid)
-    done = await asyncio.gather(*(hammer(port, until) for _ in range(WORKERS)))
+def p99(waits: list[float]) -> float:
+    return statistics.quantiles(waits, n=100)[98] * 1000
+
+
+def compare(name: str, direct: int, port: int, pid: int) -> None:
+    """Measure a proxy, and the way without it."""
+    asyncio.run(rate(port))
+    used = processor_seconds(pid)
+    done = asyncio.run(rate(port))
     used = processor_seconds(pid) - used
-    waits: list[float] = []
-    await asyncio.gather(*(streamed(port, waits) for _ in range(STREAMS)))
-    return sum(done) / SECONDS, sum(done) / used, waits
+    rounds = [(asyncio.run(streams(direct)), asyncio.run(streams(port))) for _ in range(ROUNDS)]
+    without, through = (list(chain(*waits)) for waits in zip(*rounds, strict=True))
+    added = statistics.median(p99(b) - p99(a) for a, b in rounds)
+    print(f"{name}: {done / SECONDS:.0f} requests/s, {done / used:.0f} per second of the processor")  # noqa: T201
+    for what, waits in (("without", without), ("through", through)):
+        print(f"  {what}: chunks after {statistics.median(waits) * 1000:.2f} ms at p50, {p99(waits):.2f} ms at p99")  # noqa: T201
+    print(f"  added per chunk at p99, {STREAMS} streams: {added:.2f} ms (median of {ROUNDS} rounds)")  # noqa: T201
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        found = re.search(r"VmHWM:\s+(\d+)", status.read_text())
+        print(f"  memory: {int(found[1]) / 1024:.0f} MiB at most")  # noqa: T201
 
 
-def shown(name: str, rate: float, on_one_core: float, waits: list[float]) -> float:
-    p99 = statistics.quantiles(waits, n=100)[98] * 1000
-    p50 = statistics.median(waits) * 1000
-    print(f"{name:10} {rate:6.0f} requests/s, {on_one_core:6.0f} per second of the processor")  # noqa: T201
-    print(f"{'':10} chunks arrive after {p50:.2f} ms at p50, {p99:.2f} ms at p99")  # noqa: T201
-    return p99
+@contextmanager
+def octo(upstream: int, folder: Path, prefix: list[str]) -> Iterator[tuple[int, int]]:
+    config = folder / "proxy.yaml"
+    config.write_text(
+        "connectors:\n  - name: models\n    type: llm-custom\n"
+        f"    settings: {{ baseURL: 'http://127.0.0.1:{upstream}/v1', model: m }}\n",
+        encoding="utf-8",
+    )
+    with started(
+        [*prefix, sys.executable, "-m", "octo_cli", "proxy", "--config", str(config), "--listen", "127.0.0.1:0"],
+        LOG_LEVEL="warn",
+    ) as proxy:
+        yield int(re.search(r":(\d+)/v1", proxy.stdout.readline())[1]), proxy.pid
+
+
+@contextmanager
+def litellm(upstream: int, folder: Path, prefix: list[str], environment: Path) -> Iterator[tuple[int, int]]:
+    config = folder / "litellm.yaml"
+    config.write_text(
+        "model_list:\n  - model_name: m\n    litellm_params:\n      model: openai/m\n      api_key: none\n"
+        f"      api_base: http://127.0.0.1:{upstream}/v1\n",
+        encoding="utf-8",
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    program = [
+        str(environment / "bin" / "litellm"),
+        "--config",
+        str(config),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    with started([*prefix, *program], LITELLM_LOG="ERROR") as proxy:
+        for _ in range(120):
+            time.sleep(1)
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health/liveliness")
+                break
+            except OSError:
+                continue
+        yield port, proxy.pid
+
+
+@contextmanager
+def started(command: list[str], **environ: str) -> Iterator[subprocess.Popen]:
+    quiet = subprocess.DEVNULL
+    out = quiet if any(word.endswith("litellm") for word in command) else subprocess.PIPE
+    process = subprocess.Popen(command, stdout=out, stderr=quiet, text=True, env={**os.environ, **environ})
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def main() -> None:
-    upstream = subprocess.Popen([sys.executable, "-c", UPSTREAM], stdout=subprocess.PIPE, text=True)
-    with tempfile.TemporaryDirectory() as folder:
-        port = int(upstream.stdout.readline())
-        config = Path(folder, "proxy.yaml")
-        config.write_text(
-            "connectors:\n  - name: models\n    type: llm-custom\n"
-            f"    settings: {{ baseURL: 'http://127.0.0.1:{port}/v1', model: m }}\n",
-            encoding="utf-8",
-        )
-        proxy = subprocess.Popen(
-            [sys.executable, "-m", "octo_cli", "proxy", "--config", str(config), "--listen", "127.0.0.1:0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "LOG_LEVEL": "warn"},
-        )
-        try:
-            address = re.search(r":(\d+)/v1", proxy.stdout.readline())
-            direct = shown("upstream", *asyncio.run(measure(port, upstream.pid)))
-            through = shown("octo proxy", *asyncio.run(measure(int(address[1]), proxy.pid)))
-            print(f"added per chunk at p99, {STREAMS} streams: {through - direct:.2f} ms")  # noqa: T201
-            status = Path(f"/proc/{proxy.pid}/status")
-            if status.exists():
-                print("memory:", re.search(r"VmHWM:\s+(\d+)", status.read_text())[1], "KiB at most")  # noqa: T201
-        finally:
-            proxy.terminate()
-            upstream.terminate()
-            proxy.wait()
-            upstream.wait()
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--core", type=int, metavar="N")
+    options.add_argument("--litellm", type=Path, metavar="DIR")
+    asked = options.parse_args()
+    prefix = [] if asked.core is None else ["taskset", "--cpu-list", str(asked.core)]
+    with started([sys.executable, "-c", UPSTREAM]) as upstream, tempfile.TemporaryDirectory() as folder:
+        direct = int(upstream.stdout.readline())
+        with octo(direct, Path(folder), prefix) as proxy:
+            compare("octo proxy", direct, *proxy)
+        if asked.litellm:
+            with litellm(direct, Path(folder), prefix, asked.litellm) as proxy:
+                compare("LiteLLM", direct, *proxy)
 
 
 if __name__ == "__main__":
