@@ -65,6 +65,7 @@ def _forms(text: str) -> Iterator[str]:
         yield escaped
         yield _ESCAPE.sub(lambda escape: escape[0].lower(), escaped)
     data = text.encode(errors="replace")
+    yield data.decode("latin-1")  # as a header is read that was sent as UTF-8
     yield data.hex()
     yield data.hex().upper()
     for form in _base64(data):

@@ -60,7 +60,7 @@ class Credentials:
 
     provider: str
     """The id of a row of `providers.PROVIDERS`."""
-    base_url: str
+    base_url: str = field(repr=False)
     key_header: str
     """The header that carries the key."""
     api_key: str = field(default="", repr=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from octo.errors import NotAnAnswer, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import faults, network
 from octo.llm.chat import Delta, OnDelta, Retry
-from octo.llm.credentials import shown_url
+from octo.llm.credentials import CREDENTIAL_HEADERS, shown_url
 from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
 from octo.llm.reading import read, start_of, tell, whole
@@ -279,14 +279,15 @@ class Transport:
             headers=[(name.encode(), value.encode()) for name, value in call.headers],
             content=call.body,
         )
-        response = await self._client.send(request, stream=True)
+        response = await self._client.send(request, stream=True, auth=_auth(request))
         try:
             for _ in range(_MOST_REDIRECTS if self._follows else 0):
                 onward = response.next_request
                 if onward is None:
                     break
                 await response.aclose()
-                response = await self._client.send(self._redirected(request, onward), stream=True)
+                onward = self._redirected(request, onward)
+                response = await self._client.send(onward, stream=True, auth=_auth(onward))
             yield response
         finally:
             await response.aclose()
@@ -338,6 +339,13 @@ def _known(response: httpx.Response, body: bytes) -> httpx.Response:
 
     kept = [(name, value) for name, value in response.headers.items() if name not in _OF_THE_BYTES]
     return httpx.Response(response.status_code, headers=kept, content=body)
+
+
+def _auth(request: httpx.Request) -> httpx.Auth | None:
+    """User and password of an address are sent only where no other credential is."""
+    import httpx
+
+    return httpx.Auth() if CREDENTIAL_HEADERS & request.headers.keys() else None
 
 
 def _target(call: HttpCall) -> str:

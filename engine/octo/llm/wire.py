@@ -28,9 +28,9 @@ Answer = TypeVar("Answer", covariant=True, default=ChatResponse)
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One HTTP request, ready to send. A secret may stand in the headers, never in the body."""
+    """One HTTP request, ready to send. A secret may stand in the address and the headers, never in the body."""
 
-    url: str
+    url: str = field(repr=False)
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
     stream: bool = False

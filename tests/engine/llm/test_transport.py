@@ -587,3 +587,21 @@ async def test_the_time_that_a_listener_spends_does_not_pass_for_the_providers_s
 
     with AnthropicServer([DONE]) as server, pytest.raises(TimeoutError, match="mine"):
         await send(request(server.url, stream=True), on_delta=impatient)
+
+
+@pytest.mark.parametrize(
+    ("key", "sent"),
+    [("secret-key", (None, "secret-key")), ("", ("Basic dXNlcjpwYXNzd29yZA==", None))],
+    ids=["with a key", "without one"],
+)
+async def test_user_and_password_of_an_address_are_sent_only_in_the_place_of_a_key(
+    key: str, sent: tuple[str | None, ...]
+):
+    with AnthropicServer([DONE, DONE]) as server:
+        url = server.url.replace("http://", "http://user:password@")
+        endpoint = Endpoint(Credentials("anthropic", url, "x-api-key", api_key=key), "claude-sonnet-4-6")
+        with suppress(ProviderError):
+            await send(anthropic.encode(ChatRequest((user("hello"),)), endpoint, stream=False))
+        headers = server.requests[0].headers
+
+    assert (headers.get("authorization"), headers.get("x-api-key")) == sent

@@ -243,7 +243,7 @@ def _mark_for_caching(messages: list[dict[str, Json]]) -> None:
     """Set a breakpoint after the system text and after the last message, at text of theirs, which then is a list."""
     for message in (messages[0], messages[-1]) if messages[0]["role"] == "system" else (messages[-1],):
         content = message["content"]
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        parts: list[dict[str, Json]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
         if parts and parts[-1]["type"] == "text":
             parts[-1]["cache_control"] = {"type": "ephemeral"}
             message["content"] = parts
