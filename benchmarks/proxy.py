@@ -173,7 +173,9 @@ def litellm(upstream: int, folder: Path, prefix: list[str], environment: Path) -
         "--port",
         str(port),
     ]
-    with started([*prefix, *program], LITELLM_LOG="ERROR") as proxy:
+    with started(
+        [*prefix, *program], LITELLM_LOG="ERROR", LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY="true"
+    ) as proxy:
         for _ in range(120):
             time.sleep(1)
             try:

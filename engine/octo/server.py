@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 GRACE: Final = 5
 """Seconds that answers may take which are under way at the end."""
+IDLE: Final = 75
+"""Seconds that a connection is kept for a next request: longer than clients keep theirs, lest both let go at once."""
 
 
 def missing() -> str | None:
@@ -40,7 +42,8 @@ async def serving(app: Starlette, address: str) -> AsyncIterator[int]:
 
     with _prompt(_listening(address)) as listener:
         options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off", "ws": "none"}
-        server = Server(uvicorn.Config(app, timeout_graceful_shutdown=GRACE, **options))
+        limits: dict[str, Any] = {"timeout_graceful_shutdown": GRACE, "timeout_keep_alive": IDLE}
+        server = Server(uvicorn.Config(app, server_header=False, **options, **limits))
         work = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield int(listener.getsockname()[1])

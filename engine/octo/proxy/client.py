@@ -36,6 +36,7 @@ class Client:
         self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         self.status = 0
         """What was answered; 0 as long as nothing was."""
+        self._of_anthropic = str(scope["path"]).endswith("/v1/messages")
         self._receive = receive
         self._send = send
         self._seconds = keep_alive
@@ -78,8 +79,9 @@ class Client:
         await self.answer(status, text(body), [*headers, ("content-type", "application/json")])
 
     async def refuse(self, status: int, message: str, kind: str, headers: Headers = (), code: Any = None) -> None:
-        """Answer with an error as clients of OpenAI read it."""
-        await self.answer_json(status, error_body(message, kind, status if code is None else code), headers)
+        """Answer with an error as clients of OpenAI read it, and those of Anthropic, too, where they ask."""
+        body = error_body(message, kind, status if code is None else code)
+        await self.answer_json(status, {"type": "error", **body} if self._of_anthropic else body, headers)
 
     async def open_stream(self, headers: Headers) -> None:
         """Begin to answer with events."""

@@ -29,8 +29,9 @@ IGNORED: Final = "x-octo-ignored"
 """The header of an answer that names what made no difference to it."""
 
 _TRAVELS: Final = re.compile(
-    r"content-type|cache-control|retry-after(-ms)?|(x-)?request-id|x-amzn-requestid|x-goog-request-id|apim-request-id"
-    r"|(x|anthropic)-rate-?limit-.*|anthropic-organization-id|openai-(processing-ms|version|model)"
+    r"content-type|cache-control|retry-after(-ms)?|x-should-retry"
+    r"|(x-)?request-id|x-amzn-requestid|x-goog-request-id|apim-request-id"
+    r"|((x|anthropic)-)?rate-?limit(-.*)?|anthropic-organization-id|openai-(processing-ms|version|model)"
 )
 """The headers of an answer that the client is told of."""
 

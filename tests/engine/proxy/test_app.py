@@ -319,6 +319,67 @@ async def test_a_vendor_that_stalls_lets_go_when_the_client_does():
             assert await asyncio.to_thread(vendor.requests[0].abandoned.wait, 0.1)
 
 
+async def test_errors_for_clients_of_anthropic_have_their_form_too():
+    async with proxy(TWO, default="one", guard=Guard(token="open")) as served:
+        closed = await asked(served.url, "/v1/messages", ASKING)
+        wrong = await asked(served.url, "/c/one/v1/messages", ASKING, authorization="Bearer open")
+
+    assert closed.json() == {
+        "type": "error",
+        "error": {
+            "message": "wrong token: the key of the client is not the one that `--token` names",
+            "type": "authentication_error",
+            "param": None,
+            "code": "invalid_api_key",
+        },
+    }
+    assert (wrong.status_code, wrong.json()["type"]) == (400, "error")
+
+
+async def test_what_a_vendor_says_of_limits_and_retries_travels_and_cookies_do_not():
+    headers = (
+        ("content-type", "application/json"),
+        ("x-request-id", "r1"),
+        ("x-ratelimit-remaining-requests", "9"),
+        ("ratelimit-reset", "3"),
+        ("x-should-retry", "false"),
+        ("set-cookie", "a=b"),
+        ("alt-svc", "h3"),
+        ("connection", "keep-alive"),
+    )
+    answer = Answer(200, headers, (b'{"choices": []}',))
+    with ChatServer([answer]) as vendor:
+        async with proxy(UPSTREAMS[0].yaml(vendor.url)) as served:
+            told = await asked(served.url, "/v1/chat/completions", HELLO)
+
+    assert vendor.requests[0].headers["accept-encoding"] == "identity"
+    assert sorted(told.headers.keys() - {"date"}) == [
+        "content-length",
+        "content-type",
+        "ratelimit-reset",
+        "x-ratelimit-remaining-requests",
+        "x-request-id",
+        "x-should-retry",
+    ]
+
+
+async def test_a_body_as_long_as_it_may_be_is_passed_on():
+    text = "x" * (64 * 2**20 - 100)
+    with ChatServer(lambda _: chat_reply("long")) as vendor:
+        async with proxy(UPSTREAMS[0].yaml(vendor.url)) as served:
+            answer = await asked(served.url, "/v1/chat/completions", {"messages": [{"role": "user", "content": text}]})
+
+    assert answer.json()["choices"][0]["message"]["content"] == "long"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/", "/openapi.json", "/c/one/v1/messages"])
+async def test_without_a_token_nothing_is_told(path: str):
+    async with proxy(TWO, default="one", guard=Guard(token="open")) as served, httpx.AsyncClient() as client:
+        answers = [await client.request(method, served.url + path) for method in ("GET", "POST", "PUT", "DELETE")]
+
+    assert {answer.status_code for answer in answers} == {401}
+
+
 async def test_a_gateway_that_is_replaced_serves_its_requests_to_the_end():
     async with gateway(TWO) as before:
         with before.used():
