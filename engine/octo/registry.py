@@ -9,17 +9,21 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from octo.block import Block
 from octo.connector import Connector
 from octo.errors import ConfigError, OctoError, Problem, did_you_mean
 from octo.fields import Model
+from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.runtime import Runtime
 
 T = TypeVar("T", Block, Connector)
 
@@ -41,6 +45,12 @@ def named_agent() -> type[Model]:
     """The class of an agent that has a name."""
     found: type[Model] = import_module("octo.agent.value").NamedAgent
     return found
+
+
+def keep_agents() -> Callable[[Runtime], Awaitable[Mapping[str, dict[str, Json]]]]:
+    """What brings the agents of a config into the store of its runtime."""
+    keep: Callable[[Runtime], Awaitable[Mapping[str, dict[str, Json]]]] = import_module("octo.agent.declared").keep
+    return keep
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from octo import cel
+from octo import cel, registry
 from octo.block import Takeover
 from octo.config.model import Config, Flow
 from octo.connector import Connector
@@ -112,6 +112,8 @@ class Runtime:
             for observer in self._observers:
                 if isinstance(observer, AbstractAsyncContextManager):
                     await stack.enter_async_context(observer)
+            if self.config.declared_agents:
+                self.declared_agents = {**self.declared_agents, **await registry.keep_agents()(self)}
             sources = [flow.source for flow in self.config.flows if flow.source is not None]
             listened_to = {source.instance for source in sources}
             for index, connector in enumerate(self.config.connectors):

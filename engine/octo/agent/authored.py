@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Final
 
@@ -40,12 +40,6 @@ SPELLINGS: Final[Mapping[str, str]] = {
 _DIGITS: Final = 32
 _LONGEST_NAME: Final = 200
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_SECRETS: Final = re.compile(
-    r"\bsk-[A-Za-z0-9_-]{17,}|\bAKIA[0-9A-Z]{16,}|\bAIza[0-9A-Za-z_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{16,}"
-    r"|\bxox[abprs]-[A-Za-z0-9-]{15,}|\beyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"
-)
-"""What keys of well-known providers look like."""
-
 Read = Callable[[str], str]
 """The text of a file below the config directory. Raises OctoError."""
 
@@ -97,16 +91,3 @@ def text(value: Mapping[str, Json]) -> str:
 def digest(value: Mapping[str, Json]) -> str:
     """Hex digits that tell one value from another."""
     return sha256(text(value).encode()).hexdigest()[:_DIGITS]
-
-
-def literal_secrets(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where texts stand that look like a key or a password."""
-    match value:
-        case str() if _SECRETS.search(value):
-            yield path
-        case dict():
-            for key, item in value.items():
-                yield from literal_secrets(item, (*path, key))
-        case list():
-            for index, item in enumerate(value):
-                yield from literal_secrets(item, (*path, index))

@@ -71,9 +71,9 @@ async def resolve(
     `declared` are values of the config that the store could not take; they count before what it holds. Raises
     OctoError when there is no such agent or version, or when what is stored is no value.
     """
-    found = await store.read(lambda db: _found(db, name, version, draft_of), None)
-    if version is None and name in declared and not (isinstance(found, Resolved) and found.source == "draft"):
+    if version is None and name in declared:
         return Resolved(name, declared[name], None, "deployed", authored.digest(declared[name]))
+    found = await store.read(lambda db: _found(db, name, version, draft_of), None)
     if found is None:
         known = await store.read(agents.names, [])
         raise not_found(name, [*known, *declared], in_memory=store.path is None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import CoreSchema, ValidationError, core_schema
 
 from octo import registry
-from octo.config import environment
+from octo.config import environment, literal
 from octo.config.document import Document, parse
 from octo.errors import ConfigError, Location, Problem, did_you_mean
 from octo.fields import Model, refusal
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 FOLDER: Final = "agents"
 """Where agent files are looked for, beside the config, when it does not say where."""
 SUFFIX: Final = ".agent.yaml"
+
+
+LITERAL: Final = "this looks like a secret, and agents are kept with all their versions"
+LITERAL_HINT: Final = "declare a variable under `env:` with `secret: true`, and write `${NAME}`"
 
 
 class AgentEntry:
@@ -130,6 +134,8 @@ def check(
             agent = registry.named_agent().model_validate(filled, context=context)
         except ValidationError as error:
             problems += describer.problems(error, below=("agents", index), unresolved=unresolved)
+        for path in literal.secrets(written):
+            problems.append(describer.at(("agents", index, *path), LITERAL, LITERAL_HINT, warning=True))
         name = written.get("name")
         if not isinstance(name, str) or not name:
             if name in (None, ""):

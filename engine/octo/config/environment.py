@@ -97,6 +97,8 @@ def substitute(document: Document, environment: Environment) -> tuple[Document, 
 def filled_in(value: Json, environment: Environment) -> Json:
     """A value that the load left as written, with `${NAME}` replaced. Raises OctoError for a name without a value."""
     match value:
+        case {"resource": str(), "text": str()}:  # the text of a file, which is not the config's own
+            return value
         case dict():
             return {key: filled_in(item, environment) for key, item in value.items()}
         case list():

@@ -1,0 +1,149 @@
+"""Agents that a config declares come into the store: once for each change of what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octo.agent import authored
+from octo.agent.versions import Change, append
+from octo.errors import ConfigError, Location, OctoError, Problem, StoreError
+from octo.store import agents
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from octo.config.model import Config
+    from octo.runtime import Runtime
+    from octo.store.agents import AgentRow
+    from octo.store.store import Store
+    from octo.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An agent as a file declares it."""
+
+    name: str
+    value: dict[str, Json]
+    hash: str
+    source: str
+    """The file."""
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of a declared agent."""
+
+    name: str
+    version: int
+    """The one that is in force now."""
+
+
+def read(config: Config) -> list[Declared]:
+    """The declared agents as they are stored. Raises ConfigError when a file that one names cannot be read."""
+    from octo.config.resources import read_text
+
+    found: list[Declared] = []
+    problems: list[Problem] = []
+    for entry in config.declared_agents:
+        try:
+            value = authored.authored(entry.written, partial(read_text, config.root))
+        except OctoError as error:
+            problems.append(Problem(f'agent "{entry.name}": {error.message}', entry.location, error.hint))
+        else:
+            found.append(Declared(entry.name, value, authored.digest(value), str(entry.source), entry.location))
+    if problems:
+        raise ConfigError(problems)
+    return found
+
+
+async def keep(runtime: Runtime) -> Mapping[str, dict[str, Json]]:
+    """Bring the agents of a config into the store of its runtime; those that it could not take.
+
+    Raises ConfigError when another file has declared one of them in another way.
+    """
+    config = runtime.config
+    if not config.declared_agents:
+        return {}
+    declared = read(config)
+    change = Change(user(config.environ), runtime.clock())
+    try:
+        await push(runtime.store, declared, change)
+    except StoreError as error:
+        runtime.log("warn", f"agents are not kept, nor are versions and drafts of them: {error.message}")
+        return {one.name: one.value for one in declared}
+    if runtime.store.path is None:
+        runtime.log("info", "the store is in memory: versions and drafts of agents end with the run")
+    return {}
+
+
+async def push(
+    store: Store, declared: Sequence[Declared], change: Change, *, adopt: Collection[str] = ()
+) -> list[Pushed]:
+    """Store what has changed since it was last taken from the same file, as new versions that are in force.
+
+    What is deployed or restored in the store stays as long as the file says what it said. Agents named by `adopt` are
+    taken over from the file that declared them before; else that raises ConfigError.
+    """
+    if not await store.read(lambda db: list(_news(db, declared, adopt)), list(declared)):
+        return []
+    return await store.write(lambda db: [_take(db, one, change) for one in _news(db, declared, adopt)])
+
+
+def _news(db: Connection, declared: Iterable[Declared], adopt: Collection[str]) -> list[Declared]:
+    """Those of which there is something to store. Raises ConfigError for those that belong to another file."""
+    news: list[Declared] = []
+    problems: list[Problem] = []
+    for one in declared:
+        row = agents.agent(db, one.name)
+        if row is None or row.source == one.source:
+            if row is None or row.source_hash != one.hash:
+                news.append(one)
+        elif not row.source or one.name in adopt:
+            news.append(one)
+        elif one.hash in (row.hash, row.source_hash):
+            if not Path(row.source).exists():  # it has moved here
+                news.append(one)
+        else:
+            problems.append(_belongs_to_another(one, row))
+    if problems:
+        raise ConfigError(problems)
+    return news
+
+
+def _take(db: Connection, one: Declared, change: Change) -> Pushed:
+    deployed = append(db, one.name, one.value, change, f"source {one.source}")
+    agents.set_source(db, one.name, one.source, one.hash)
+    return Pushed(one.name, deployed.version)
+
+
+def _belongs_to_another(one: Declared, row: AgentRow) -> Problem:
+    return Problem(
+        f'agent "{one.name}" is declared by `{row.source}`, in another way',
+        one.location,
+        f"rename one of them, or take it over: `octo agents adopt {one.name} --config PATH`",
+    )
+
+
+def user(environ: Mapping[str, str]) -> str:
+    """Who works here: `OCTO_USER`, else the login name."""
+    for name in ("OCTO_USER", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        if environ.get(name):
+            return environ[name]
+    return _login()
+
+
+def _login() -> str:
+    import os
+
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, AttributeError, KeyError):
+        return "unknown"
