@@ -28,6 +28,7 @@ from octo.llm.chat import (
     user,
 )
 from octo.llm.credentials import Credentials
+from octo.llm.facts import is_before_gemini_3
 from octo.llm.framing import EventFraming
 from octo.llm.model import HttpModel
 from octo.llm.transport import Transport
@@ -418,8 +419,9 @@ REQUESTS = st.builds(
     temperature=st.sampled_from([None, 0.0, 0.5]),
     reasoning_effort=st.sampled_from([None, "none", "low", "high"]),
     output_schema=st.sampled_from([None, {"type": "object", "properties": {"a": {"const": 1}}}]),
+    web_search=st.booleans(),
     cache=st.booleans(),
-)
+).filter(lambda request: not (request.web_search and request.tools and is_before_gemini_3(request.model or "")))
 
 
 class Strict(Transport):
