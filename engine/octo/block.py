@@ -175,10 +175,10 @@ def _branches_of(value: object, name: str, path: tuple[str | int, ...]) -> Itera
             yield Branch(name, path, value)
         case tuple():
             for index, item in enumerate(value):
-                yield from _branch_of(item, (*path, index))
+                yield from branches_of(item, (*path, index))
 
 
-def _branch_of(item: object, path: tuple[str | int, ...]) -> Iterator[Branch]:
+def branches_of(item: object, path: tuple[str | int, ...]) -> Iterator[Branch]:
     """The chain of an entry of a list: its `process`, or the one block that stands in its place."""
     name = getattr(item, "name", None) or str(path[-1])
     process = getattr(item, "process", None)

@@ -40,7 +40,11 @@ def evaluated(block: Block, expression: Expression | None, message: Message, run
     """The files of a block's setting `attachments`. Raises OctoError."""
     if expression is None:
         return ()
-    value = run.evaluate(expression, message, f"{block.type}: attachments")
+    return of_block(block, run.evaluate(expression, message, f"{block.type}: attachments"), run)
+
+
+def of_block(block: Block, value: Json, run: Run) -> tuple[File, ...]:
+    """The files that a block's setting `attachments` has given. Raises OctoError."""
     try:
         return read(value, lambda text: run.log("warn", text, block=block.address))
     except OctoError as error:

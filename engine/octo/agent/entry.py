@@ -20,6 +20,7 @@ from octo.message import Dropped
 from octo.values import Json, clean_text, dumps
 
 if TYPE_CHECKING:
+    from octo.agent.link import Link
     from octo.config.model import Config
     from octo.message import Message
     from octo.run import Run
@@ -132,8 +133,17 @@ class PlainEntry(Model):
         """The schema of the arguments, those included that the model does not see."""
         return {"type": "object"} if self.input_schema is None else self.input_schema
 
+    @property
+    def link(self) -> Link | None:
+        """The agent that it names, if it does."""
+        return None
+
+    def about(self, config: Config) -> str:
+        """What the thing behind it says that it is there for."""
+        return self.kind.about(config)
+
     def definition(self, config: Config) -> ToolDefinition:
-        about = (self.description, self.kind.about(config), self.name)
+        about = (self.description, self.about(config), self.name)
         described = next(text for text in about if text.strip())
         return ToolDefinition(self.name, described, shown_schema(self.schema_of_all, self.filled))
 

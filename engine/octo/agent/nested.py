@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, assert_never
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
 from octo.agent import answer, attachments, roster
 from octo.agent.ending import Answered, Drawn, GaveUp, Halted
 from octo.agent.entry import PlainEntry
 from octo.agent.kinds import CalledAgent, Kind
+from octo.agent.link import Link, is_link
 from octo.agent.loop import AgentLoop, Task
 from octo.agent.memory.keyed import nested_history
 from octo.agent.misplaced import OF_BLOCKS, OF_CONNECTORS
 from octo.agent.model import Brain
+from octo.agent.working import Working
 from octo.block import Block, Finding, Place
 from octo.errors import OctoError
 from octo.fields import Refusals, Text, refusal
@@ -71,14 +74,19 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
     """What it may call."""
 
     place: ClassVar[Place] = Place("", "ai-agent", "ai-agent")
+    shorthand: ClassVar[Any] = Link
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
-        def read(value: Any, validate: Callable[[Any], NestedAgent]) -> Block:
-            """A mock may stand in for it."""
-            return value if isinstance(value, Block) else validate(_mapping(value))
+        def read(value: Any, validate: Callable[[Any], NestedAgent], info: ValidationInfo) -> Block:
+            """A mock may stand in for it, or a name."""
+            if isinstance(value, Block):
+                return value
+            if is_link(value):
+                return LinkedTool(link=Link.model_validate(value, context=info.context))
+            return validate(_mapping(value))
 
-        return core_schema.no_info_wrap_validator_function(read, handler(source))
+        return core_schema.with_info_wrap_validator_function(read, handler(source))
 
     def refuse(self, refusals: Refusals) -> None:
         super().refuse(refusals)
@@ -92,63 +100,86 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
     def callable_tools(self, config: Config) -> Iterator[CallableTool]:
         return roster.explained(self.tools, {}, config)
 
-    @property
-    def key(self) -> str:
-        """What its memory is kept under: the address of the tool that it is."""
-        return self.address.removesuffix(f".{self.place.selector}")
+    async def execute(self, message: Message, run: Run) -> Message:
+        return await _work(Working(self, self.tools), self, message, run)
+
+
+class LinkedTool(Block, type="ai-agent", group="ai", composite=True):
+    """An agent with a name that works for another one: what it is, is looked up when the tool is called."""
+
+    link: Link
+    """Which agent it is."""
+
+    place: ClassVar[Place] = Place("", "ai-agent", "ai-agent")
 
     async def execute(self, message: Message, run: Run) -> Message:
-        given = message.body if isinstance(message.body, dict) else {}
-        history = self._history(given, run)
-        task = Task(
-            address=self.address,
-            json_only=self.form is not None,
-            opening=self._opening(given, run, history),
-            roster=roster.offered(roster.narrowed(self.tools, _first(given, _NARROWING), run), self.skills),
-            memory=history.memory,
-            keeps_all=history.keeps_all,
-            bounds=self.bounds,
-        )
-        ending = await AgentLoop(self, task, message, run).work()
-        match ending:
-            case Answered(text):
-                if answer.is_empty(text):
-                    run.log("warn", "the final answer is empty, the body stays as it is", block=self.address)
-                else:
-                    message.body = answer.fold(text)
-            case Drawn(file):
-                message.body = attachments.as_value(file)
-            case Halted():
-                message.stop()
-            case GaveUp(reason, detail):
-                raise OctoError(f"ai-agent: {reason}{f' ({detail})' if detail else ''}")
-            case _:
-                assert_never(ending)
-        return message
+        from octo.agent.linked import resolved  # which knows agents with tools that are agents
 
-    def _history(self, given: Mapping[str, Json], run: Run) -> History:
-        """What it remembers, by its own policy and inputs, in the memory of the run."""
-        return nested_history(
-            self.policy,
-            run,
-            block=self.key,
-            makes_image=self.output_type == "image",
-            ids=[given[name] for name in _MEMORY if name in given],
-            messages=[given[name] for name in _HISTORY if name in given],
-        )
+        working = await resolved(self.link, self, run)
+        tools = tuple(
+            tool for tool in working.tools if getattr(tool, "agent", None) is None
+        )  # they nest one level deep
+        return await _work(replace(working, tools=tools), self, message, run)
 
-    def _opening(self, given: Mapping[str, Json], run: Run, history: History) -> ChatMessage | None:
-        """The first user turn; none when the history ends with what is asked."""
-        task = given.get(TASK)
-        if not isinstance(task, str) or not task:
-            if history.lacking:
-                raise OctoError(f"ai-agent: {history.lacking.replace('`input`', f'`{TASK}`')}")
-            return None
-        try:
-            files = attachments.read(_first(given, _FILES), lambda text: run.log("warn", text, block=self.address))
-        except OctoError as error:
-            raise OctoError(f"ai-agent: {error.message}", hint=error.hint) from None
-        return user(clean_text(task), *files)
+
+async def _work(working: Working, block: Block, message: Message, run: Run) -> Message:
+    """Let an agent do what the body asks of it, and leave its answer there."""
+    brain = working.brain
+    given = message.body if isinstance(message.body, dict) else {}
+    history = _history(brain, given, block, run)
+    enabled = _first(given, _NARROWING)
+    task = Task(
+        address=block.address,
+        json_only=brain.form is not None,
+        opening=_opening(given, block, run, history),
+        roster=roster.offered(roster.narrowed(await roster.described(working.tools, run), enabled, run), brain.skills),
+        memory=history.memory,
+        keeps_all=history.keeps_all,
+        bounds=brain.bounds,
+        stamp=working.stamp,
+    )
+    ending = await AgentLoop(brain, task, message, run).work()
+    match ending:
+        case Answered(text):
+            if answer.is_empty(text):
+                run.log("warn", "the final answer is empty, the body stays as it is", block=block.address)
+            else:
+                message.body = answer.fold(text)
+        case Drawn(file):
+            message.body = attachments.as_value(file)
+        case Halted():
+            message.stop()
+        case GaveUp(reason, detail):
+            raise OctoError(f"ai-agent: {reason}{f' ({detail})' if detail else ''}")
+        case _:
+            assert_never(ending)
+    return message
+
+
+def _history(brain: Brain, given: Mapping[str, Json], block: Block, run: Run) -> History:
+    """What it remembers, by its own policy and inputs, in the memory of the run: under the address of the tool."""
+    return nested_history(
+        brain.policy,
+        run,
+        block=block.address.removesuffix(f".{block.place.selector}"),
+        makes_image=brain.output_type == "image",
+        ids=[given[name] for name in _MEMORY if name in given],
+        messages=[given[name] for name in _HISTORY if name in given],
+    )
+
+
+def _opening(given: Mapping[str, Json], block: Block, run: Run, history: History) -> ChatMessage | None:
+    """The first user turn; none when the history ends with what is asked."""
+    task = given.get(TASK)
+    if not isinstance(task, str) or not task:
+        if history.lacking:
+            raise OctoError(f"ai-agent: {history.lacking.replace('`input`', f'`{TASK}`')}")
+        return None
+    try:
+        files = attachments.read(_first(given, _FILES), lambda text: run.log("warn", text, block=block.address))
+    except OctoError as error:
+        raise OctoError(f"ai-agent: {error.message}", hint=error.hint) from None
+    return user(clean_text(task), *files)
 
 
 def _first(given: Mapping[str, Json], names: Iterable[str]) -> Json:
@@ -157,10 +188,6 @@ def _first(given: Mapping[str, Json], names: Iterable[str]) -> Json:
 
 def _mapping(value: Json) -> Json:
     """The mapping of an agent, but for one that holds what has no place there."""
-    if isinstance(value, str):
-        raise refusal(
-            f"expected an agent, found the name `{value}`", "write its `connector`, `prompt` and `tools` as a mapping"
-        )
     if isinstance(value, dict):
         for key in filter(_MISPLACED.__contains__, value):
             raise refusal(f"`{key}` does not belong to an agent: {_MISPLACED[key]}", "remove it", at=f"key:{key}")
@@ -189,13 +216,21 @@ class Entry(PlainEntry):
     )
 
     agent: NestedAgent | None = None
-    """Another agent, in place of `process`: it is given a task in words, and its answer is the result."""
+    """Another agent, in place of `process`: it is given a task in words, and its answer is the result.
+
+    It is a mapping, or the name of an agent, which is looked up when the tool is called.
+    """
 
     kind_keys: ClassVar[tuple[str, ...]] = ("process", "flow", "agent")
 
     @cached_property
     def kind(self) -> Kind:
         return super().kind if self.agent is None else CalledAgent(self.agent)
+
+    @property
+    def link(self) -> Link | None:
+        """The agent that it names, if it does."""
+        return self.agent.link if isinstance(self.agent, LinkedTool) else None
 
     @property
     def useless(self) -> list[str]:

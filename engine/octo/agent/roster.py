@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from octo.agent.entry import WEB_SEARCH, PlainEntry
@@ -26,6 +27,7 @@ E = TypeVar("E", bound=PlainEntry)
 
 Overlay: TypeAlias = Mapping[str, Mapping[str, "Binding"]]
 """Names of tools, each with parameters that are bound in another way."""
+NOTHING_LAID_OVER: Final[Overlay] = MappingProxyType({})
 
 _NAME: Final = re.compile("[A-Za-z0-9_]{1,64}")
 """Names of the tools of an agent that is used in more than one place."""
@@ -56,6 +58,22 @@ def laid_over(entries: Iterable[E], overlay: Overlay) -> tuple[E, ...]:
     return tuple(
         entry.laid_over(overlay[entry.name]) if entry.name in overlay and not entry.web_search else entry
         for entry in entries
+    )
+
+
+async def described(entries: tuple[E, ...], run: Run) -> tuple[E, ...]:
+    """The tools, each with words for the model: those that only name an agent have the words of that."""
+    from octo.agent import linked  # which knows all kinds of tools
+
+    if not any(entry.link and not entry.description.strip() for entry in entries):
+        return entries
+    return tuple(
+        [
+            entry.model_copy(update={"description": await linked.description(entry.link, run) or entry.name})
+            if entry.link and not entry.description.strip()
+            else entry
+            for entry in entries
+        ]
     )
 
 

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, assert_never
+from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
-from pydantic import BeforeValidator, Field
+from pydantic import ConfigDict, Field
 
 from octo.agent import answer, attachments, roster
 from octo.agent.bindings import Binding
 from octo.agent.ending import Answered, Drawn, GaveUp, Halted
-from octo.agent.inputs import BlockInput
+from octo.agent.inputs import NOT_GIVEN, BlockInput
+from octo.agent.link import Link
 from octo.agent.loop import AgentLoop, Task
 from octo.agent.memory.keyed import Keyed
-from octo.agent.memory.settings import InThread
+from octo.agent.memory.settings import FACT_TOOLS, InThread
 from octo.agent.model import Brain
-from octo.agent.value import Agent
+from octo.agent.value import Agent, NamedAgent
 from octo.agent.watched import Watched
+from octo.agent.working import Working
 from octo.block import Block, Finding, SubFlow
 from octo.budget import Limits
 from octo.config.address import blocks
 from octo.errors import OctoError
-from octo.fields import Bool, Expression, Int, Refusals, Text
+from octo.fields import Bool, Int, Refusals, Text
 from octo.llm.chat import ChatMessage, user
-from octo.values import Json, clean_text, dumps
+from octo.values import clean_text, dumps, render
 
 if TYPE_CHECKING:
     from octo.agent.memory.history import History
@@ -37,20 +39,39 @@ if TYPE_CHECKING:
 _FRAME: Final = "The input of the task, as JSON:"
 
 
-def _given(value: Json) -> Json:
-    return None if isinstance(value, str) and not value.strip() else value
-
-
-_BLANK_IS_NONE: Final = BeforeValidator(_given)
+_NO_INPUT: Final = (
+    "ai-agent: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
+    "in the body would go out a second time as base64 text, stay there, and be paid for on every turn"
+)
+_SAY_INPUT: Final = "say in `input` what is asked, for example `input: body.question`"
+_OF_AGENTS: Final = NamedAgent.yaml_keys().keys() - {"name", "description", "input", "attachments", "enabledTools"}
+"""Keys that a block which links an agent leaves to it."""
 
 
 class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai", composite=True):
     """Let a model do a task: it calls the tools as needed, and its final answer becomes the body."""
 
-    input: Annotated[Expression[str] | None, _BLANK_IS_NONE] = None
-    """What the model is asked; without it the whole body, as JSON."""
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": [],
+            "anyOf": [
+                {
+                    "required": ["connector", "tools"],
+                    "anyOf": [{"required": ["prompt"]}, {"required": ["system_prompt"]}],
+                },
+                {"required": ["agent"]},
+                {"required": ["ref"]},
+            ],
+        }
+    )
 
-    attachments: Annotated[Expression | None, _BLANK_IS_NONE] = None
+    link: Link | None = Field(None, alias="agent")
+    """An agent with a name that does the work, in place of `connector`, `prompt` and `tools`."""
+
+    input: BlockInput | None = None
+    """What the model is asked: an expression, or a fixed text as `{value: TEXT}`. Without it the body, as JSON."""
+
+    attachments: BlockInput | None = None
     """Files of the question: a list of `{mimeType, data, name}`, `data` being base64 or a data URL. Needs `input`."""
 
     keep_attachments: Bool = False
@@ -88,17 +109,17 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         "enabled_tools": "enabledTools",
     }
 
+    def required(self) -> dict[str, tuple[str, bool]]:
+        return {} if self.link else super().required()
+
     def refuse(self, refusals: Refusals) -> None:
         super().refuse(refusals)
+        if self.link:
+            self._refuse_what_the_agent_says(self.link, refusals)
         if self.answer not in ("json", "text", ""):
             refusals.add(f"ai-agent: `answer` is `json` or `text`, found `{self.answer}`", "answer")
-        if self.attachments is not None and self.input is None:
-            refusals.add(
-                "ai-agent: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
-                "in the body would go out a second time as base64 text, stay there, and be paid for on every turn",
-                "attachments",
-                hint="say in `input` what is asked, for example `input: body.question`",
-            )
+        if self._lacks_input(self) and not self.link:
+            refusals.add(_NO_INPUT, "attachments", hint=_SAY_INPUT)
         self.refuse_watching(refusals)
         self.refuse_keys(refusals, self.policy, in_thread=self.memory_thread_id is not None)
         self.refuse_thread(refusals, [tool.name for tool in self.tools])
@@ -110,32 +131,47 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
                 at="key",
             )
 
-    def check(self, config: Config) -> Iterator[Finding]:
-        yield from self.check_brain(config)
-        yield from self._check_budget(config)
-        if self.attachments is not None:
-            yield from attachments.check(self, self.connector or "", config)
-        yield from self._check_memory(config)
-        yield from self.check_watching()
-        yield from roster.check(self._entries, self, config)
-        yield from roster.check_overlay(self.tools, self.tool_inputs)
+    def _refuse_what_the_agent_says(self, link: Link, refusals: Refusals) -> None:
+        keys = {key: name for key, name in self.yaml_keys().items() if key in _OF_AGENTS}
+        for key, name in keys.items():
+            if name in self.model_fields_set and (key != "tools" or self.tools):
+                refusals.add(
+                    f'ai-agent: `{key}` belongs to agent "{link.name}", which the block links',
+                    key,
+                    hint="change the agent, or put all of it into the block: `octo agents unlink` shows how",
+                    at="key",
+                )
 
-    def _check_budget(self, config: Config) -> Iterator[Finding]:
+    def check(self, config: Config) -> Iterator[Finding]:
+        yield from self.check_watching()
+        if self.link is None:
+            yield from self.check_agent(self, self.tools, config)
+
+    def check_agent(self, brain: Brain, tools: tuple[Entry, ...], config: Config) -> Iterator[Finding]:
+        """What is wrong with the agent, the block's own or one that it links, once the whole config is known."""
+        yield from brain.check_brain(config)
+        yield from self._check_budget(brain, config)
+        if self._input("attachments", brain).is_given:
+            yield from attachments.check(self, brain.connector or "", config)
+        yield from self._check_memory([brain, *(tool.agent for tool in tools if isinstance(tool.agent, Brain))], config)
+        yield from roster.check(roster.laid_over(tools, self.tool_inputs), brain, config)
+        yield from roster.check_overlay(tools, self.tool_inputs)
+
+    def _check_budget(self, brain: Brain, config: Config) -> Iterator[Finding]:
         """A limit of money needs someone who tells what a call costs."""
-        connector = config.connector(self.connector or "")
+        connector = config.connector(brain.connector or "")
         if self.budget is None or self.budget.max_cost_usd is None or getattr(connector, "reports_cost", False):
             return
-        model = self.model or getattr(connector, "model", "")
-        if not any(key.startswith(f"{self.connector}:{model}") for key in config.ai_pricing):
+        model = brain.model or getattr(connector, "model", "")
+        if not any(key.startswith(f"{brain.connector}:{model}") for key in config.ai_pricing):
             yield Finding(
-                f'ai-agent: what a call of connector "{self.connector}" costs is not known',
+                f'ai-agent: what a call of connector "{brain.connector}" costs is not known',
                 ("budget", "maxCostUSD"),
-                f"give rates: `aiPricing: {{'{self.connector}:{model or 'MODEL'}': {{input: …, output: …}}}}`",
+                f"give rates: `aiPricing: {{'{brain.connector}:{model or 'MODEL'}': {{input: …, output: …}}}}`",
             )
 
-    def _check_memory(self, config: Config) -> Iterator[Finding]:
+    def _check_memory(self, agents: list[Brain], config: Config) -> Iterator[Finding]:
         """What is kept is found again by the block's address, so that must not depend on where it stands."""
-        agents: list[Brain] = [self, *(tool.agent for tool in self.tools if isinstance(tool.agent, Brain))]
         if not any(agent.policy.remembers for agent in agents):
             return
         if not self.place.name:
@@ -149,28 +185,31 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
             yield Finding("ai-agent requires a flow with a `name` while memory is on", hint=hint)
 
     async def execute(self, message: Message, run: Run) -> Message:
+        working = await self._agent(run)
+        brain = working.brain
         thread = self.thread_of(message, run, block=self.address, keep_files=self.keep_attachments)
         history = self.history_for(
-            self.policy, message, run, block=self.address, makes_image=self.output_type == "image"
+            brain.policy, message, run, block=self.address, makes_image=brain.output_type == "image"
         )
         task = Task(
             address=self.address,
-            json_only=self.answer != "text" or self.form is not None,
-            opening=self._opening(message, run, history),
-            roster=self._roster(message, run).with_tools(self.tools_of_memory(thread)),
-            may_give_up=self.default is not None and bool(self.guardrail.strip()),
+            json_only=self.answer != "text" or brain.form is not None,
+            opening=self._opening(brain, message, run, history),
+            roster=(await self._roster(working, message, run)).with_tools(self.tools_of_memory(thread)),
+            may_give_up=self.default is not None and bool(brain.guardrail.strip()),
             limits=self.budget,
             keep_attachments=self.keep_attachments,
             response_media=self.response_media.strip(),
             memory=self.written_down(thread.memory if thread else history.memory, message, run, block=self.label),
             keeps_all=history.keeps_all,
-            bounds=self.bounds,
+            bounds=brain.bounds,
             scope=thread.scope(self.address) if thread else "",
             events=self.events.process if self.events is not None else None,
             emit=self.emit,
             stream=self.stream,
+            stamp=working.stamp,
         )
-        loop = AgentLoop(self, task, message, run)
+        loop = AgentLoop(brain, task, message, run)
         ending = await loop.work()
         match ending:
             case Answered(text):
@@ -190,34 +229,74 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
             message.stop()
         return message
 
+    # ------------------------------------------------------------ the agent
+
     @cached_property
-    def _entries(self) -> tuple[Entry, ...]:
-        """The tools, bound as this block has them."""
-        return roster.laid_over(self.tools, self.tool_inputs)
+    def _own(self) -> Working:
+        """The agent that is written in the block, with its tools bound as the block has them."""
+        return Working(self, roster.laid_over(self.tools, self.tool_inputs))
+
+    async def _agent(self, run: Run) -> Working:
+        """The agent that does the work, fixed for this run. Raises OctoError."""
+        if self.link is None:
+            return self._own
+        from octo.agent.linked import resolved
+
+        working = await resolved(self.link, self, run, self.tool_inputs)
+        self._refuse_together(self.link.name, working)
+        return working
+
+    def _refuse_together(self, name: str, working: Working) -> None:
+        """Raises OctoError where the block and the agent that it links do not go together."""
+        if self.memory_thread_id is not None and working.brain.policy.remembers:
+            raise OctoError(
+                f'ai-agent: `memory` of agent "{name}" and `memoryThreadId` of the block are two ways to remember',
+                hint="remove one of the two",
+            )
+        for tool in working.tools if self.user_memory else ():
+            if tool.name in FACT_TOOLS:
+                raise OctoError(f'agent "{name}": tool `{tool.name}`: the name is reserved while `userMemory` is on')
+        if self._lacks_input(working.brain):
+            raise OctoError(_NO_INPUT, hint=_SAY_INPUT)
+
+    def _input(self, name: str, brain: Brain) -> BlockInput:
+        """An input as the block gives it, else as the agent does."""
+        for owner in (self, brain):
+            found = getattr(owner, name, None)
+            if isinstance(found, BlockInput) and found.is_given:
+                return found
+        return NOT_GIVEN
+
+    def _lacks_input(self, brain: Brain) -> bool:
+        return self._input("attachments", brain).is_given and not self._input("input", brain).is_given
 
     def callable_tools(self, config: Config) -> Iterator[CallableTool]:
         return roster.explained(self.tools, self.tool_inputs, config)
 
-    def _roster(self, message: Message, run: Run) -> roster.Roster:
+    async def _roster(self, working: Working, message: Message, run: Run) -> roster.Roster:
         """What the model is offered in this run."""
-        entries = self._entries
+        entries = working.tools
         if count := roster.unmatched(entries, self.tool_inputs):
             run.log("info", "names in toolInputs that no tool has", block=self.address, count=float(count))
-        if self.enabled_tools is not None and self.enabled_tools.is_given:
-            enabled = self.enabled_tools.of(message, run, "ai-agent: enabledTools")
-            entries = roster.narrowed(entries, enabled, run)
-        return roster.offered(entries, self.skills)
+        enabled = self._input("enabled_tools", working.brain)
+        if enabled.is_given:
+            entries = roster.narrowed(entries, enabled.of(message, run, "ai-agent: enabledTools"), run)
+        return roster.offered(await roster.described(entries, run), working.brain.skills)
 
-    def _opening(self, message: Message, run: Run, history: History) -> ChatMessage | None:
+    def _opening(self, brain: Brain, message: Message, run: Run, history: History) -> ChatMessage | None:
         """The first user turn; none when the history ends with what is asked."""
-        if self.input is None:
+        asked = self._input("input", brain)
+        if not asked.is_given:
             return user(f"{_FRAME}\n{dumps(message.body)}")
-        text = clean_text(run.evaluate(self.input, message, "ai-agent: input"))
+        text = clean_text(render(asked.of(message, run, "ai-agent: input")))
         if not text:
             if history.lacking:
                 raise OctoError(f"ai-agent: {history.lacking}")
             return None
-        return user(text, *attachments.evaluated(self, self.attachments, message, run))
+        files = self._input("attachments", brain).of(message, run, "ai-agent: attachments")
+        return user(text, *attachments.of_block(self, files, run))
+
+    # ------------------------------------------------------------ what becomes of it
 
     def _fold(self, text: str, message: Message, run: Run) -> None:
         if answer.is_empty(text):

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from octo.block import Block, Branch, Chain
+from octo.block import Block, Branch, Chain, branches_of
 from octo.config.model import Config, Flow
 from octo.errors import UsageError, near
+from octo.fields import Model
 
 _MARKS = (".", "[", "]", ",")
 """What divides addresses, and lists of them."""
@@ -30,6 +31,12 @@ def _place(branch: Branch, prefix: str, path: tuple[str | int, ...]) -> None:
         block.put_at(replace(block.place, address=address, path=here))
         for inner in block.branches():
             _place(inner, f"{address}[{inner.name}]", here)
+
+
+def place_in(owner: Block, entry: Model, path: tuple[str | int, ...]) -> None:
+    """Give the blocks of an entry addresses below a block that has the entry from elsewhere."""
+    for branch in branches_of(entry, path):
+        _place(branch, f"{owner.address}[{branch.name}]", owner.place.path)
 
 
 def walk(chain: Chain) -> Iterator[Block]:

@@ -353,6 +353,22 @@ class Describer:
             return None
 
 
+def first(error: ValidationError) -> tuple[Path, str, str | None]:
+    """The first thing that is wrong with a value that stands in no file: where, what, and what to do."""
+    found = error.errors(include_url=False)
+    details = next((one for one in found if one["type"] != "echo"), found[0])
+    context = details.get("ctx") or {}
+    message = str(context.get("message") or details["msg"])
+    match details["type"]:
+        case "expression":
+            message = f'compile expression "{context["error"].source.strip()}": {message}'
+        case "extra_forbidden":
+            message = "unknown field"
+        case kind if kind in _SHAPES:
+            message = f"expected {_SHAPES[kind]}, found {kind_of(details['input'])}"
+    return tuple(details["loc"]), message[:1].lower() + message[1:], context.get("hint")
+
+
 def _classes(annotation: Any) -> Iterator[type]:
     """The classes that an annotation may stand for, looking through options, lists and annotations."""
     origin = get_origin(annotation)

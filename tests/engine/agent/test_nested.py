@@ -436,9 +436,13 @@ tools:
             id="a name with a dash",
         ),
         pytest.param(
-            "{name: h, agent: helper}",
-            ("expected an agent, found the name `helper`", "write its `connector`, `prompt` and `tools` as a mapping"),
-            id="a name",
+            "{name: h, agent: ../helper}",
+            (
+                "`../helper` is no name of an agent",
+                "a name is made of segments with `/` between them; a segment has letters, digits, `_`, `.` and `-`, "
+                "and begins with a letter, a digit or `_`",
+            ),
+            id="a name that cannot be",
         ),
         pytest.param(
             "{name: h, agent: 5}",

@@ -1,7 +1,7 @@
 """From text to a config, with every problem in one report.
 
-Covers octo/config/load.py, octo/config/problems.py, octo/config/check.py, octo/config/model.py and
-octo/config/resources.py.
+Covers octo/config/load.py, octo/config/context.py, octo/config/problems.py, octo/config/check.py,
+octo/config/model.py and octo/config/resources.py.
 """
 
 import os
