@@ -63,7 +63,7 @@ asyncio.run(main())
 """
 
 
-async def request(reader, writer, body: bytes) -> None:
+async def request(reader, writer, body: bytes) -> bytes:
     writer.write(
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         b"authorization: Bearer none\r\ncontent-length: %d\r\n\r\n" % len(body) + body
@@ -71,6 +71,7 @@ async def request(reader, writer, body: bytes) -> None:
     await writer.drain()
     head = await reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200"), head
+    return head
 
 
 async def streamed(port: int, waits: list[float], delay: float = 0) -> None:
@@ -94,8 +95,8 @@ async def hammer(port: int, until: float) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     done = 0
     while time.monotonic() < until:
-        await request(reader, writer, b'{"model": "m", "messages": [{"role": "user", "content": "hello"}]}')
-        await reader.readuntil(b"}}")
+        head = await request(reader, writer, b'{"model": "m", "messages": [{"role": "user", "content": "hello"}]}')
+        await reader.readexactly(int(re.search(rb"(?i)content-length: *(\d+)", head)[1]))
         done += 1
     writer.close()
     return done
