@@ -9,7 +9,7 @@ import pytest
 from fake_model import FakeModel, FakeRuntime, Listener, call, reply
 from octo.agent import versions
 from octo.agent.versions import Change
-from octo.errors import OctoError
+from octo.errors import ConfigError, OctoError
 from octo.observe import AgentStarted, LogLine
 from octo.store.store import Store
 from octo.testing import harness
@@ -270,3 +270,414 @@ async def test_what_cannot_be_had_fails_the_block_before_any_model_call(keys, ag
 
     assert (caught.value.message, caught.value.hint) == (f'block "ag": {message}', hint)
     assert octo.runtime.model.requests == []
+
+
+async def test_a_value_of_a_newer_octo_runs_without_the_keys_that_are_not_known():
+    value = {**TRIAGE, "mood": 1, "memoryId": "${WHERE}", "tools": [{**SEARCH, "colour": "red"}]}
+    async with linking(agents={"triage": value}) as octo:
+        (request,) = await octo.run()
+
+    assert [tool.name for tool in request.tools] == ["search"]
+    assert octo.log == ["keys that this octo does not know are left out"]
+
+
+# ---------------------------------------------------------------- references
+
+
+async def test_references_in_the_brain_are_those_of_the_running_config():
+    value = {**TRIAGE, "prompt": "Answer ${TONE}.", "temperature": "${REGION}"}
+    async with linking(agents={"triage": value}, environ={"REGION": "0.5"}) as octo:
+        (request,) = await octo.run()
+
+    assert (request.system.rpartition("\n")[2], request.temperature) == ("Answer kindly.", 0.5)
+
+
+async def test_a_question_that_looks_like_a_reference_reaches_the_model_as_it_is():
+    async with linking("agent: triage\ninput: body.q", environ={"REGION": "eu"}) as octo:
+        (request,) = await octo.run(body={"q": "what is ${REGION}, and ${WHERE}?"})
+
+    assert request.messages[0].text == "what is ${REGION}, and ${WHERE}?"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(
+            {"inputs": {"index": {"value": "${REGION}"}}},
+            'tool `search`: environment variable "REGION" is referenced but not set and has no default',
+            id="variable in a binding",
+        ),
+        pytest.param(
+            {"process": [{"type": "rest", "settings": {"connector": "nowhere", "method": "GET", "path": "/"}}]},
+            'tool `search`: `process.0.connector`: connector "nowhere" is not configured',
+            id="connector",
+        ),
+        pytest.param(
+            {"process": [{"ref": "gone"}]},
+            'tool `search`: `process.0`: block ref "gone" is not a defined processor',
+            id="processor",
+        ),
+        pytest.param(
+            {"inputs": {"index": {"expr": "body.("}}},
+            'tool `search`: `inputs.index.expr`: compile expression "body.(": expected a name after `.`, found `(`',
+            id="expression",
+        ),
+    ],
+)
+async def test_what_a_tool_refers_to_is_missed_only_by_a_call_of_it(change, message):
+    async with linking(agents={"triage": {**TRIAGE, "tools": [{**SEARCH, **change}]}}) as octo:
+        (unused,) = await octo.run()
+        used = await octo.run(reply("", call("search", {"query": "x"})), reply("ok"))
+
+    assert [tool.name for tool in unused.tools] == ["search"]
+    assert results(used) == [(message, True)]
+
+
+async def test_a_missing_flow_is_missed_only_by_a_call_of_it():
+    tool = {"name": "ask", "flow": "gone"}
+    async with linking(agents={"triage": {**TRIAGE, "tools": [tool]}}) as octo:
+        requests = await octo.run(reply("", call("ask")), reply("ok"))
+
+    assert results(requests) == [('flow "gone" is not registered', True)]
+
+
+async def test_variables_in_a_tool_are_filled_in_when_it_is_called():
+    tool = {**SEARCH, "inputs": {"index": {"value": "${REGION}"}, "tenant": {"expr": '"${TONE}" + body.who'}}}
+    async with linking(agents={"triage": {**TRIAGE, "tools": [tool]}}, environ={"REGION": "eu"}) as octo:
+        requests = await octo.run(reply("", call("search", {"query": "x"})), reply("ok"), body={"who": "!"})
+
+    assert requests[0].tools[0].input_schema["properties"] == {"query": {"type": "string"}}
+    assert results(requests) == [({"got": {"query": "x", "index": "eu", "tenant": "kindly!"}}, False)]
+
+
+async def test_what_an_agent_is_stored_as_holds_the_reference_and_not_the_value():
+    async with linking(agents={"triage": {**TRIAGE, "prompt": "Use ${REGION}."}}, environ={"REGION": "eu"}) as octo:
+        await octo.run()
+        found = await versions.resolve(octo.store, "triage")
+
+    assert found.value["prompt"] == "Use ${REGION}."
+
+
+async def test_the_blocks_of_a_tool_are_told_by_their_addresses():
+    from octo.observe import BlockEntered
+
+    heard = Listener(BlockEntered)
+    async with linking() as octo:
+        octo.runtime._observers = (*octo.runtime._observers, heard)
+        await octo.run(reply("", call("search", {"query": "x"})), reply("ok"))
+
+    assert [event.address for event in heard.events] == ["f.ag", "f.ag[search].set-payload"]
+
+
+# ---------------------------------------------------------------- what the block adds
+
+
+@pytest.mark.parametrize(
+    ("keys", "agent", "asked"),
+    [
+        pytest.param("", {}, 'The input of the task, as JSON:\n{"q":"why?"}', id="neither"),
+        pytest.param("", {"input": "body.q"}, "why?", id="the agent's own"),
+        pytest.param("input: '\"block\"'", {"input": "body.q"}, "block", id="the block's"),
+        pytest.param("input: {value: as it is}", {}, "as it is", id="a fixed text"),
+        pytest.param("input: ''", {"input": "body.q"}, "why?", id="empty text is not set"),
+        pytest.param("input:", {"input": "body.q"}, "why?", id="null is not set"),
+        pytest.param("input: 'null'", {"input": "body.q"}, "null", id="an expression is set, whatever it gives"),
+    ],
+)
+async def test_what_is_asked_is_said_by_the_block_else_by_the_agent(keys, agent, asked):
+    async with linking(f"agent: triage\n{keys}", agents={"triage": {**TRIAGE, **agent}}) as octo:
+        (request,) = await octo.run(body={"q": "why?"})
+
+    assert request.messages[0].text == asked
+
+
+TWO_TOOLS = {**TRIAGE, "tools": [SEARCH, {"name": "other", "process": []}]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "agent", "offered"),
+    [
+        pytest.param("", {}, ["search", "other"], id="not set"),
+        pytest.param("", {"enabledTools": ["other"]}, ["other"], id="the agent's own"),
+        pytest.param("enabledTools: [search]", {"enabledTools": ["other"]}, ["search"], id="the block's"),
+        pytest.param("enabledTools: 'null'", {"enabledTools": ["other"]}, ["search", "other"], id="an expression"),
+        pytest.param("enabledTools: []", {}, [], id="none"),
+        pytest.param("enabledTools: [other, search, other]", {}, ["search", "other"], id="the order is the agent's"),
+    ],
+)
+async def test_which_tools_are_offered_is_said_by_the_block_else_by_the_agent(keys, agent, offered):
+    async with linking(f"agent: triage\n{keys}", agents={"triage": {**TWO_TOOLS, **agent}}) as octo:
+        (request,) = await octo.run()
+
+    assert [tool.name for tool in request.tools] == offered
+
+
+async def test_files_of_the_block_go_with_a_question_of_the_agent():
+    keys = 'agent: triage\nattachments: \'[{"mimeType": "text/plain", "data": "aGk="}]\''
+    async with linking(keys, agents={"triage": {**TRIAGE, "input": "body"}}) as octo:
+        (request,) = await octo.run(body="read")
+
+    assert [part.data for part in request.messages[0].files] == [b"hi"]
+
+
+async def test_files_without_a_question_fail_the_block():
+    async with linking("agent: triage\nattachments: '[]'") as octo:
+        with pytest.raises(OctoError, match="`attachments` requires `input`"):
+            await octo.run()
+
+
+async def test_the_block_binds_parameters_in_its_own_way_and_the_agent_stays_as_it_is():
+    keys = """
+    agent: triage
+    toolInputs:
+      search:
+        index: {value: eu_docs}
+        tenant: {expr: body.tenant}
+    """
+    async with linking(keys) as octo:
+        requests = await octo.run(reply("", call("search", {"query": "x"})), reply("ok"), body={"tenant": "t1"})
+        stored = await versions.resolve(octo.store, "triage")
+
+    assert results(requests) == [({"got": {"query": "x", "index": "eu_docs", "tenant": "t1"}}, False)]
+    assert stored.value == TRIAGE
+
+
+async def test_a_bound_parameter_can_be_given_back_to_the_model():
+    keys = "agent: triage\ntoolInputs: {search: {index: {ai: true}}}"
+    async with linking(keys) as octo:
+        requests = await octo.run(reply("", call("search", {"query": "x", "index": "mine"})), reply("ok"))
+
+    assert "index" in requests[0].tools[0].input_schema["properties"]
+    assert results(requests) == [({"got": {"query": "x", "index": "mine"}}, False)]
+
+
+async def test_names_in_tool_inputs_that_no_tool_has_are_counted():
+    async with linking("agent: triage\ntoolInputs: {gone: {x: 1}}") as octo:
+        await octo.run()
+
+    assert octo.log == ["names in toolInputs that no tool has"]
+
+
+async def test_memory_of_the_agent_and_a_thread_of_the_block_do_not_go_together():
+    keys = "agent: triage\nmemoryThreadId: '\"t\"'"
+    async with linking(keys, agents={"triage": {**TRIAGE, "memory": {"kind": "window", "contextLength": 9}}}) as octo:
+        with pytest.raises(OctoError) as caught:
+            await octo.run()
+
+    assert caught.value.message == (
+        'block "ag": ai-agent: `memory` of agent "triage" and `memoryThreadId` of the block are two ways to remember'
+    )
+
+
+async def test_the_policy_is_the_agents_and_the_id_is_the_blocks():
+    agent = {**TRIAGE, "memory": {"kind": "window", "contextLength": 9}}
+    async with linking("agent: triage\nmemoryId: body.who\ninput: body.q", agents={"triage": agent}) as octo:
+        await octo.run(body={"q": "one", "who": "ann"})
+        (second,) = await octo.run(body={"q": "two", "who": "ann"})
+        (other,) = await octo.run(body={"q": "three", "who": "bob"})
+
+    assert [turn.text for turn in second.messages] == ["one", "ok", "two"]
+    assert [turn.text for turn in other.messages] == ["three"]
+
+
+async def test_a_tool_cannot_have_a_name_that_facts_about_people_need():
+    keys = """
+    agent: triage
+    memoryThreadId: '"t"'
+    agentId: a
+    userId: '"u"'
+    userMemory: true
+    """
+    async with linking(keys, agents={"triage": {**TRIAGE, "tools": [{"name": "remember", "process": []}]}}) as octo:
+        with pytest.raises(OctoError, match='agent "triage": tool `remember`: the name is reserved while `userMemory`'):
+            await octo.run()
+
+
+async def test_a_guardrail_of_the_agent_leads_to_the_default_path_of_the_block():
+    keys = """
+    agent: triage
+    default:
+      process:
+        - type: set-payload
+          settings: {value: '"default"'}
+    """
+    async with linking(keys, agents={"triage": {**TRIAGE, "guardrail": "Stop when lost."}}) as octo:
+        octo.runtime.model = FakeModel([reply("", call("take_default_path", {"reason": "lost"}))])
+        message = await octo.runtime.invoke("f")
+
+    assert message.body == "default"
+
+
+async def test_an_agent_without_tools_works():
+    async with linking(agents={"triage": {"connector": "m", "prompt": "x"}}) as octo:
+        (request,) = await octo.run()
+
+    assert request.tools == ()
+
+
+# ---------------------------------------------------------------- what the block may not say
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("connector: m", "model: x", "reasoningEffort: low", "prompt: x", "guardrail: x", "temperature: 1"),
+        *(
+            "maxTokens: 9",
+            "outputType: text",
+            "outputSchema: {}",
+            "memory: {kind: window, contextLength: 9}",
+            "maxIterations: 3",
+        ),
+        *("maxParallelTools: 1", "contextMaxTokens: 9", "memoryCompaction: prune"),
+        "skills: [{name: s, description: d, resource: r}]",
+        "tools: [{name: t, description: d, process: []}]",
+    ],
+)
+def test_what_belongs_to_the_agent_is_refused_on_a_block_that_links_it(key):
+    name = key.partition(":")[0]
+    with pytest.raises(ConfigError) as caught:
+        harness.config(config_text(f"agent: support/triage\n{key}"))
+
+    (problem,) = [one for one in caught.value.problems if one.severity == "error"]
+    assert (problem.message, problem.hint) == (
+        f'ai-agent: `{name}` belongs to agent "support/triage", which the block links',
+        "change the agent, or put all of it into the block: `octo agents unlink` shows how",
+    )
+
+
+def test_an_empty_list_of_tools_is_no_list():
+    harness.config(config_text("agent: triage\ntools: []"))
+
+
+@pytest.mark.parametrize(
+    ("link", "message", "hint"),
+    [
+        pytest.param(
+            "../x",
+            "`../x` is no name of an agent",
+            "a name is made of segments with `/` between them; a segment has letters, digits, `_`, `.` and `-`, "
+            "and begins with a letter, a digit or `_`",
+            id="dots",
+        ),
+        pytest.param(
+            "x@", "`x@` names no version", "a pin ends with the number of a version, as in `NAME@7`", id="no version"
+        ),
+        pytest.param(
+            "x@new",
+            "`x@new` names no version",
+            "a pin ends with the number of a version, as in `NAME@7`",
+            id="no number",
+        ),
+        pytest.param("{name: x, version: 0}", "versions count from 1, found 0", None, id="zero"),
+        pytest.param("{version: 2}", "missing key `name`", "add `name:`", id="no name"),
+    ],
+)
+def test_links_that_cannot_be_are_refused(link, message, hint):
+    with pytest.raises(ConfigError) as caught:
+        harness.config(config_text(f"agent: {link}"))
+
+    assert [(problem.message, problem.hint) for problem in caught.value.problems] == [(message, hint)]
+
+
+# ---------------------------------------------------------------- agents as tools
+
+
+async def test_a_tool_that_names_an_agent_is_described_by_it_and_runs_it():
+    helper = {"connector": "m", "prompt": "Help.", "description": "Helps with orders."}
+    agents = {"triage": {**TRIAGE, "tools": [{"name": "helper", "agent": "desk/helper"}]}, "desk/helper": helper}
+    async with linking(agents=agents) as octo:
+        requests = await octo.run(
+            reply("", call("helper", {"user_message": "help me"})), reply("helped"), reply("done")
+        )
+
+    outer, inner, _ = requests
+    assert outer.tools[0].description == "Helps with orders."
+    assert inner.system.endswith("Help.")
+    assert [turn.text for turn in inner.messages] == ["help me"]
+    assert results(requests) == [('"helped"', False)]
+    assert [(stamp.name, stamp.version) for stamp in octo.stamps] == [("triage", 1), ("desk/helper", 1)]
+
+
+async def test_a_tool_of_an_agent_in_a_block_may_name_one():
+    keys = """
+    connector: m
+    prompt: x
+    tools: [{name: helper, agent: desk/helper}]
+    """
+    agents = {"desk/helper": {"connector": "m", "prompt": "Help.", "description": "Helps with orders."}}
+    async with linking(keys, agents=agents) as octo:
+        requests = await octo.run(reply("", call("helper", {"user_message": "help me"})), reply("helped"), reply("ok"))
+
+    assert requests[0].tools[0].description == "Helps with orders."
+    assert results(requests) == [('"helped"', False)]
+
+
+async def test_an_agent_that_is_a_tool_is_looked_up_when_it_is_called():
+    agents = {
+        "triage": {**TRIAGE, "tools": [{"name": "helper", "agent": "helper"}]},
+        "helper": {"connector": "m", "prompt": "Help."},
+    }
+    async with linking(agents=agents) as octo:
+
+        class Deploys(FakeModel):
+            async def complete(self, request, *, session, on_delta=None):
+                if not self.requests:
+                    await octo.deploy("helper", {"connector": "m", "prompt": "Help better."})
+                return await super().complete(request, session=session)
+
+        octo.runtime.model = Deploys([reply("", call("helper", {"user_message": "x"})), reply("y"), reply("z")])
+        await octo.runtime.invoke("f")
+
+    assert octo.runtime.model.requests[1].system.endswith("Help better.")
+
+
+async def test_an_agent_that_is_a_tool_and_is_gone_is_a_failed_call():
+    async with linking(agents={"triage": {**TRIAGE, "tools": [{"name": "helper", "agent": "gone"}]}}) as octo:
+        requests = await octo.run(reply("", call("helper", {"user_message": "x"})), reply("ok"))
+
+    assert requests[0].tools[0].description == "helper"
+    assert [(text.partition(": ")[2], failed) for text, failed in results(requests)] == [
+        ('agent "gone" not found', True)
+    ]
+
+
+async def test_agents_nest_one_level_deep_and_tools_below_that_are_not_offered():
+    agents = {
+        "triage": {**TRIAGE, "tools": [{"name": "helper", "agent": "helper"}]},
+        "helper": {"connector": "m", "prompt": "Help.", "tools": [{"name": "deeper", "agent": "triage"}, SEARCH]},
+    }
+    async with linking(agents=agents) as octo:
+        requests = await octo.run(reply("", call("helper", {"user_message": "x"})), reply("y"), reply("z"))
+
+    assert [tool.name for tool in requests[1].tools] == ["search"]
+
+
+async def test_an_agent_that_has_itself_as_a_tool_ends():
+    async with linking(agents={"triage": {**TRIAGE, "tools": [{"name": "me", "agent": "triage"}]}}) as octo:
+        requests = await octo.run(reply("", call("me", {"user_message": "x"})), reply("y"), reply("z"))
+
+    assert [len(request.tools) for request in requests] == [1, 0, 1]
+
+
+async def test_a_nested_agent_with_drafts_asked_for_is_the_draft():
+    agents = {
+        "triage": {**TRIAGE, "tools": [{"name": "helper", "agent": "helper"}]},
+        "helper": {"connector": "m", "prompt": "Help."},
+    }
+    async with linking(agents=agents, drafts_of="ann") as octo:
+        await versions.put_draft(octo.store, "helper", {"connector": "m", "prompt": "Draft."}, ME)
+        requests = await octo.run(reply("", call("helper", {"user_message": "x"})), reply("y"), reply("z"))
+
+    assert requests[1].system.endswith("Draft.")
+
+
+async def test_the_inputs_of_a_nested_agent_come_from_bindings_that_the_block_may_lay_over():
+    helper = {"connector": "m", "prompt": "Help.", "tools": [SEARCH, {"name": "other", "process": []}]}
+    tool = {"name": "helper", "agent": "helper", "inputs": {"enabledTools": {"value": ["search"]}}}
+    keys = "agent: triage\ntoolInputs: {helper: {enabledTools: {value: [other]}}}"
+    agents = {"triage": {**TRIAGE, "tools": [tool]}, "helper": helper}
+    async with linking(keys, agents=agents) as octo:
+        requests = await octo.run(reply("", call("helper", {"user_message": "x"})), reply("y"), reply("z"))
+
+    assert [tool.name for tool in requests[1].tools] == ["other"]
