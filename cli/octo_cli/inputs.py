@@ -72,14 +72,14 @@ def decode(text: str, prefix: str) -> Json:
         raise UsageError(f"{prefix}: {error}") from None
 
 
-def with_settings(value: Json, assignments: Sequence[str]) -> Json:
-    """The body with each `a.b=1` of `--set` put below it. A value is JSON if it parses, else text."""
+def with_settings(value: Json, assignments: Sequence[str], what: str = "body") -> Json:
+    """The body, or `what` it is, with each `a.b=1` of `--set` put below it: JSON if that parses, else text."""
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
         keys = path.split(".")
         if not equals or not all(keys):
             raise UsageError(f"`--set {assignment}`: expected `PATH=VALUE`", hint="for example `--set order.id=7`")
-        value = _placed(value, keys, _loosely(text), f"--set {assignment}", "body")
+        value = _placed(value, keys, _loosely(text), f"--set {assignment}", what)
     return value
 
 

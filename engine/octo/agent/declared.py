@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from octo.agent import authored
 from octo.agent.versions import Change, append
-from octo.errors import ConfigError, Location, OctoError, Problem, StoreError
+from octo.errors import ConfigError, Location, OctoError, Problem, StoreError, UsageError
 from octo.store import agents
 
 if TYPE_CHECKING:
@@ -128,6 +128,68 @@ def _belongs_to_another(one: Declared, row: AgentRow) -> Problem:
         one.location,
         f"rename one of them, or take it over: `octo agents adopt {one.name} --config PATH`",
     )
+
+
+def from_text(
+    text: bytes | str, file: str, name: str, config: Config | None = None
+) -> tuple[dict[str, Json], list[Problem]]:
+    """A value out of the text of an agent file, and the warnings that it deserves.
+
+    Without a config nothing is known of what it refers to. Raises ConfigError with all that is wrong.
+    """
+    from octo.config import agents as config_agents
+    from octo.config import merge
+    from octo.config.context import Context
+    from octo.config.document import parse
+    from octo.config.environment import Environment
+    from octo.config.load import in_order
+    from octo.config.model import Config as Model
+    from octo.config.problems import Describer
+    from octo.config.resources import read_text
+
+    document = parse(text, file, what="agent file")
+    merged, problems = merge.merge([], [config_agents.AgentFile(name, Path(file), document)])
+    root = config.root if config else Path(file).parent
+    context = Context.of(config) if config else Context(root, {}, set(), mocked=False)
+    environment = config.environment if config else Environment()
+    found: list[config_agents.DeclaredAgent] = []
+    if not problems:
+        found, problems = config_agents.check(merged, context, Describer(Model, merged, context), environment)
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors:
+        raise ConfigError(in_order(problems if config else errors))
+    try:
+        value = authored.authored(found[0].written, partial(read_text, root))
+    except OctoError as error:
+        raise ConfigError([Problem(error.message, found[0].location, error.hint)]) from error
+    warnings = [problem for problem in problems if config or problem.message == config_agents.LITERAL]
+    return value, in_order([*document.warnings, *warnings])
+
+
+def source_value(source: str, name: str, config: Config | None = None) -> dict[str, Json]:
+    """The value that a file declares at this moment. Raises UsageError when it does not."""
+    from octo.config import agents as config_agents
+    from octo.config.document import parse
+    from octo.config.resources import read_text
+
+    path = Path(source)
+    try:
+        data = parse(path.read_bytes(), source).data
+    except OSError as error:
+        raise UsageError(f"cannot read `{source}`: {(error.strerror or str(error)).lower()}") from error
+    written = data if source.endswith(config_agents.SUFFIX) else _entry(data, name)
+    if not isinstance(written, dict):
+        raise UsageError(f'`{source}` does not declare agent "{name}" any more')
+    root = config.root if config else path.parent
+    return authored.authored(written, partial(read_text, root))
+
+
+def _entry(data: Json, name: str) -> Json:
+    entries = data.get("agents") if isinstance(data, dict) else None
+    if isinstance(entries, dict):
+        return entries.get(name)
+    named = (entry for entry in entries or () if isinstance(entry, dict) and entry.get("name") == name)
+    return next(named, None)
 
 
 def user(environ: Mapping[str, str]) -> str:

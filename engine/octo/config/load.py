@@ -94,12 +94,12 @@ def build(
 
     warnings = [problem for document in documents for problem in document.warnings]
     warnings += [problem for problem in problems if problem.severity == "warning"]
-    errors = _in_order([problem for problem in problems if problem.severity == "error"])
+    errors = in_order([problem for problem in problems if problem.severity == "error"])
     if errors or config is None:
-        shown = _in_order([*_first(errors), *_first(_in_order(warnings))])
+        shown = in_order([*_first(errors), *_first(in_order(warnings))])
         raise ConfigError([_masked(problem, environment_values) for problem in shown])
     config.put_at(
-        replace(config.origin, warnings=tuple(_masked(problem, environment_values) for problem in _in_order(warnings)))
+        replace(config.origin, warnings=tuple(_masked(problem, environment_values) for problem in in_order(warnings)))
     )
     return config
 
@@ -121,7 +121,7 @@ def _first(problems: list[Problem]) -> list[Problem]:
     return [*problems[:MAX_PROBLEMS], too_many(problems[MAX_PROBLEMS])]
 
 
-def _in_order(problems: list[Problem]) -> list[Problem]:
+def in_order(problems: list[Problem]) -> list[Problem]:
     """In the order of the files, each once."""
     first: dict[object, Problem] = {}
     for problem in problems:

@@ -217,6 +217,12 @@ def delete_draft(db: Connection, name: str, user: str) -> bool:
     return db.execute("DELETE FROM agent_draft WHERE name = ? AND user = ?", (name, user)).rowcount > 0
 
 
+def count_drafts(db: Connection, name: str) -> int:
+    """How many people have a draft of an agent."""
+    count: int = db.execute("SELECT count(*) FROM agent_draft WHERE name = ?", (name,)).fetchone()[0]
+    return count
+
+
 # ---------------------------------------------------------------- whole agents
 
 

@@ -1,0 +1,11 @@
+"""Keep agents that any flow can link: list, edit, deploy and restore them."""
+
+from __future__ import annotations
+
+from octo_cli.agents.change import adopt, deploy, draft, restore
+from octo_cli.agents.keep import clear_history, delete, rename
+from octo_cli.agents.look import diff, history, list_, show
+
+GROUP = "Keep"
+
+VERBS = (list_, show, history, diff, draft, deploy, restore, clear_history, rename, delete, adopt)

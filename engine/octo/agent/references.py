@@ -1,0 +1,100 @@
+"""What the value of an agent refers to by name: connectors, variables, flows, processors, agents, files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.config.model import Config
+
+Kind: TypeAlias = Literal["connector", "variable", "flow", "processor", "agent", "skill"]
+
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_CONNECTORS: Final = ("connector", "logger", "mcp")
+
+
+class Reference(NamedTuple):
+    """A name in a value that leads to something outside of it."""
+
+    kind: Kind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} `{self.name}`"
+
+
+def references(value: Mapping[str, Json]) -> list[Reference]:
+    """What a value refers to, each once, in the order in which it stands there."""
+    return list(dict.fromkeys(_found(value)))
+
+
+def missing(value: Mapping[str, Json], config: Config, known: Collection[str]) -> list[Reference]:
+    """The references that lead nowhere; `known` are the names of the agents that there are."""
+    there: dict[Kind, Collection[str]] = {
+        "connector": {connector.instance for connector in config.connectors},
+        "variable": config.environment.values,
+        "flow": {flow.name for flow in config.flows if flow.name},
+        "processor": {processor.name for processor in config.processors},
+        "agent": known,
+    }
+    return [
+        reference
+        for reference in references(value)
+        if not (
+            _has_template(config, reference.name)
+            if reference.kind == "skill"
+            else reference.name in there[reference.kind]
+        )
+    ]
+
+
+def _has_template(config: Config, name: str) -> bool:
+    from octo.errors import OctoError
+
+    try:
+        return name in config.templates
+    except OctoError:
+        return False
+
+
+def _found(value: Json) -> Iterator[Reference]:
+    match value:
+        case {"resource": str(), "text": str()}:  # a prompt with the text of its file
+            return
+        case str():
+            yield from (Reference("variable", name) for name in _VARIABLE.findall(value))
+        case list():
+            for item in value:
+                yield from _found(item)
+        case dict():
+            yield from _named_in(value)
+            for item in value.values():
+                yield from _found(item)
+
+
+def _named_in(value: Mapping[str, Json]) -> Iterator[Reference]:
+    """What the keys of one mapping name."""
+    for key in _CONNECTORS:
+        if _is_name(value.get(key)):
+            yield Reference("connector", value[key])
+    if _is_name(value.get("ref")):
+        yield Reference("processor", value["ref"])
+    if _is_name(value.get("flow")):
+        yield Reference("flow", value["flow"])
+    agent = value.get("agent")
+    if isinstance(agent, dict):
+        agent = agent.get("name")
+    if _is_name(agent):
+        yield Reference("agent", agent.partition("@")[0])
+    skills = value.get("skills")
+    for skill in skills if isinstance(skills, list) else ():
+        if isinstance(skill, dict) and _is_name(skill.get("resource")):
+            yield Reference("skill", skill["resource"])
+
+
+def _is_name(value: Json) -> bool:
+    return isinstance(value, str) and bool(value) and "${" not in value
