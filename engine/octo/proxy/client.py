@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
@@ -19,6 +20,9 @@ BODY_LIMIT: Final = 64 * 1024 * 1024
 """The most bytes that the body of a request may have."""
 KEEP_ALIVE: Final = 15.0
 """Seconds without a byte after which a stream is told to be alive."""
+
+_NOT_IN_HEADERS: Final = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
+_LONGEST_VALUE: Final = 2000
 
 
 class Gone(Exception):
@@ -124,5 +128,10 @@ class Client:
         named: dict[str, str] = {}
         for name, value in headers:
             named.setdefault(name.lower(), value)
-        raw = [(name.encode("latin-1"), value.encode("latin-1", errors="replace")) for name, value in named.items()]
+        raw = [(name.encode("latin-1"), _value(value)) for name, value in named.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+
+def _value(text: str) -> bytes:
+    """The value of a header, which may hold what a client made up."""
+    return _NOT_IN_HEADERS.sub("?", text[:_LONGEST_VALUE]).strip().encode("latin-1")

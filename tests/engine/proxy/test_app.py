@@ -11,7 +11,8 @@ from anthropic import APIStatusError, AsyncAnthropic
 
 from octo.proxy.guard import Guard, guard_of
 from proxied import UPSTREAMS, gateway, proxy
-from vendor import AnthropicServer, reply
+from vendor import AnthropicServer, reply, sigv4
+from vendor.bedrock import KEYS, REGION, BedrockServer
 from vendor.chat import ChatServer
 from vendor.chat import reply as chat_reply
 from vendor.faults import hang, rechunk, reset
@@ -114,6 +115,16 @@ async def test_what_there_is_not(path: str):
     assert (answer.status_code, told(answer)) == (404, f"there is no `GET {path}`")
 
 
+async def test_names_of_fields_that_make_no_difference_are_told_whatever_they_are():
+    odd = {"seed": 1, "a\r\nset-cookie: x=1": 1, "naïve \x00": 1, "数": 1, "x" * 5000: 1}
+    async with proxy(TWO, default="one") as served:
+        answer = await asked(served.url, "/v1/chat/completions", {**HELLO, **odd})
+
+    told = answer.headers["x-octo-ignored"]
+    assert (answer.status_code, "set-cookie" in answer.headers, len(told)) == (200, False, 2000)
+    assert told.startswith("a??set-cookie: x=1, naïve ?, seed, xxx")
+
+
 async def test_a_host_of_another_name_is_refused():
     async with proxy(TWO, default="one") as served:
         refused = await asked(served.url, "/v1/chat/completions", host="evil.example")
@@ -213,6 +224,33 @@ async def test_models_are_listed_under_both_names_and_a_list_that_fails_is_named
     ]
     assert answer.headers["x-octo-ignored"] == "away"
     assert [model["id"] for model in one.json()["data"]] == ["a", "far/a"]
+
+
+class BedrockLists(Server):
+    """Lists the models of Bedrock, of both kinds."""
+
+    def answer(self, request: Request) -> Answer:
+        kind, id = ("modelSummaries", "modelId")
+        if request.path == "/inference-profiles":
+            kind, id = ("inferenceProfileSummaries", "inferenceProfileId")
+        return Answer(200, (("content-type", "application/json"),), (json.dumps({kind: [{id: kind}]}).encode(),))
+
+
+async def test_calls_of_bedrock_are_signed_for_clients_as_for_agents():
+    settings = f"region: {REGION}, awsAccessKeyId: {KEYS.id}, awsSecretAccessKey: {KEYS.secret}, model: m"
+    with BedrockServer([reply("hi")]) as vendor, BedrockLists() as lists:
+        yaml = f"""
+          connectors:
+            - {{ name: aws, type: llm-bedrock, settings: {{ baseURL: '{vendor.url}', {settings} }} }}
+            - {{ name: lists, type: llm-bedrock, settings: {{ baseURL: '{lists.url}', {settings} }} }}
+        """
+        async with proxy(yaml) as served:
+            answer = await asked(served.url, "/c/aws/v1/chat/completions")
+            models = await got(served.url, "/c/lists/v1/models")
+
+    assert (answer.json()["choices"][0]["message"]["content"], vendor.refusals) == ("hi", [])
+    assert [model["id"] for model in models.json()["data"][::2]] == ["modelSummaries", "inferenceProfileSummaries"]
+    assert [sigv4.fault(request, KEYS, REGION, "bedrock") for request in lists.requests] == [None, None]
 
 
 # ---------------------------------------------------------------- streams
