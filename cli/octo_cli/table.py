@@ -50,8 +50,8 @@ def put(
         for at in used:
             cell = _fitted(row[at], widths[at], head[at] in right)
             colour = (colours or {}).get(head[at])
-            name = colour(row[at]) if colour and coloured and row[at] else None
-            shown.append(typer.style(cell, fg=name) if name else cell)
+            fg = colour(row[at]) if colour and coloured and row[at] else None
+            shown.append(typer.style(cell, fg=fg) if fg else cell)
         lines.append((" " * _GAP).join(shown).rstrip())
     output.painted(session, "\n".join(lines))
 

@@ -16,11 +16,15 @@ _CONTEXT: Final = 3
 
 def yaml_text(value: Mapping[str, Json]) -> str:
     """A value as YAML: the same for all ways of writing it, texts of several lines as blocks."""
-    return dump(_arranged(native(dict(value)), _FIRST, last=("tools",)))
+    return _dump(_arranged(native(dict(value)), _FIRST, last=("tools",)))
 
 
-def dump(value: Json) -> str:
-    """Any value as YAML, its keys in their own order."""
+def yaml_document(document: Mapping[str, Json]) -> str:
+    """A config as YAML: its sections in their own order, what is in them as in values of agents."""
+    return _dump({key: _arranged(item) for key, item in native(dict(document)).items()})
+
+
+def _dump(value: Json) -> str:
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -28,7 +32,7 @@ def dump(value: Json) -> str:
             return super().increase_indent(flow, False)
 
     def text(dumper: Any, words: str) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", words, style="|" if "\n" in words.strip() else None)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", words, style="|" if "\n" in words else None)
 
     Dumper.add_representer(str, text)
     Dumper.ignore_aliases = lambda self, data: True  # type: ignore[method-assign,assignment]  # values stand alone

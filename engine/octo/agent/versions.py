@@ -75,7 +75,7 @@ async def resolve(
         return Resolved(name, declared[name], None, "deployed", authored.digest(declared[name]))
     found = await store.read(lambda db: _found(db, name, version, draft_of), None)
     if found is None:
-        known = await store.read(agents.names, [])
+        known: list[str] = await store.read(agents.names, [])
         raise not_found(name, [*known, *declared], in_memory=store.path is None)
     if isinstance(found, OctoError):
         raise found

@@ -1,0 +1,180 @@
+"""Agents with all that they need, as one file that can be carried elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from octo.agent import authored
+from octo.agent.declared import Declared
+from octo.agent.references import Reference, references
+from octo.errors import ConfigError, OctoError, Problem
+from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.config.model import Config
+
+ValueOf = Callable[[str], dict[str, Json] | None]
+"""The value of an agent that is deployed."""
+
+FILES: Final = "x-files"
+"""Where the texts of files stand, by their paths below the config."""
+
+_SECRET: Final = re.compile("key|token|secret|password|passwd|credential|authorization", re.IGNORECASE)
+_SECTIONS: Final = {"connector": "connectors", "flow": "flows", "processor": "processors"}
+_ORDER: Final = ("env", "resources", "connectors", "agents", "processors", "flows", FILES)
+
+
+def bundle(
+    wanted: Iterable[Reference], value_of: ValueOf, config: Config | None
+) -> tuple[dict[str, Json], list[Reference]]:
+    """What was wanted with all that it needs, each once, as a config; and what is not there.
+
+    Without a config it holds the agents alone. No credential is in it: where a connector has one written out, a
+    variable takes its place.
+    """
+    written = _Written(config) if config is not None else None
+    parts: dict[str, list[Json]] = {}
+    files: dict[str, str] = {}
+    absent: list[Reference] = []
+    queue = list(dict.fromkeys(wanted))
+    for reference in queue:
+        found = _entry(reference, value_of, written)
+        if found is None:
+            absent.append(reference)
+            continue
+        section, entry = found
+        if reference.kind == "skill" and written is not None:
+            files |= written.file(reference.name)
+        parts.setdefault(section, []).append(entry)
+        queue.extend(other for other in references(entry) if other not in queue and _is_carried(other, written))
+    document: dict[str, Json] = {key: parts[key] for key in _ORDER if key in parts}
+    if "resources" in document:
+        document["resources"] = {"templates": document["resources"]}
+    if files:
+        document[FILES] = files
+    return document, absent
+
+
+def unpack(data: Mapping[str, Json], file: str) -> tuple[list[Declared], list[Problem]]:
+    """The agents of a bundle, and warnings. Raises ConfigError with all that is wrong with them."""
+    from octo.config import agents, merge
+    from octo.config.context import Context
+    from octo.config.document import parse
+    from octo.config.environment import Environment
+    from octo.config.model import Config
+    from octo.config.problems import Describer
+
+    document = parse(Path(file).read_bytes(), file, what="bundle").with_data(data)
+    merged, problems = merge.merge([document])
+    context = Context(Path(file).parent, merged.data, set(), mocked=False)
+    found, more = agents.check(merged, context, Describer(Config, merged, context), Environment())
+    errors = [problem for problem in (*problems, *more) if problem.severity == "error"]
+    if errors:
+        raise ConfigError(errors)
+    files = data.get(FILES)
+
+    def read(resource: str) -> str:
+        if not isinstance(files, dict) or not isinstance(files.get(resource), str):
+            raise OctoError(f"the bundle does not hold the file `{resource}`")
+        return cast("str", files[resource])
+
+    declared: list[Declared] = []
+    for one in found:
+        try:
+            value = authored.authored(one.written, read)
+        except OctoError as error:
+            raise ConfigError([Problem(f'agent "{one.name}": {error.message}', one.location, error.hint)]) from error
+        declared.append(Declared(one.name, value, authored.digest(value), str(one.source), one.location))
+    return declared, [problem for problem in more if problem.message == agents.LITERAL]
+
+
+def _entry(reference: Reference, value_of: ValueOf, written: _Written | None) -> tuple[str, Json] | None:
+    """The section that holds what is referred to, and how it is written there; None when it is not there."""
+    if reference.kind == "agent":
+        value = value_of(reference.name)
+        return None if value is None else ("agents", {"name": reference.name, **value})
+    return written.entry(reference) if written is not None else None
+
+
+def _is_carried(reference: Reference, written: _Written | None) -> bool:
+    return reference.kind == "agent" or written is not None
+
+
+class _Written:
+    """A config as it is written, references such as `${NAME}` left alone."""
+
+    def __init__(self, config: Config) -> None:
+        from octo.config import merge
+
+        self._config = config
+        self._data = merge.merge(merge.read(config.origin.path))[0].data
+        self._made: dict[str, Json] = {}
+        """Variables that take the place of what was written out."""
+
+    def entry(self, reference: Reference) -> tuple[str, Json] | None:
+        match reference.kind:
+            case "variable":
+                return self._variable(reference.name)
+            case "skill":
+                return self._template(reference.name)
+        section = _SECTIONS[reference.kind]
+        for entry in self._entries(section):
+            if entry.get("name") == reference.name:
+                return section, self._without_credentials(entry) if section == "connectors" else entry
+        return None
+
+    def file(self, skill: str) -> dict[str, str]:
+        """The text of a template, by its path."""
+        from octo.config.resources import read_text
+
+        found = self._template(skill)
+        path = str(found[1]["resource"]) if found else skill
+        try:
+            return {path: read_text(self._config.root, path)}
+        except OctoError:
+            return {}
+
+    def _template(self, name: str) -> tuple[str, Json] | None:
+        from octo.config.resources import locate
+
+        resources = self._data.get("resources")
+        templates = resources.get("templates") if isinstance(resources, dict) else None
+        for entry in templates if isinstance(templates, list) else ():
+            if isinstance(entry, dict) and name in (entry.get("as"), entry.get("resource")):
+                return "resources", entry
+        return ("resources", {"resource": name}) if locate(self._config.root, name).is_file() else None
+
+    def _variable(self, name: str) -> tuple[str, Json] | None:
+        if name in self._made:
+            return "env", self._made[name]
+        for entry in self._entries("env"):
+            if entry.get("name") == name:
+                is_secret = entry.get("secret") is True or _SECRET.search(name)
+                return "env", {key: item for key, item in entry.items() if key != "default" or not is_secret}
+        return None
+
+    def _entries(self, section: str) -> Iterator[dict[str, Json]]:
+        entries = self._data.get(section)
+        yield from (entry for entry in entries or () if isinstance(entry, dict)) if isinstance(entries, list) else ()
+
+    def _without_credentials(self, connector: dict[str, Json]) -> dict[str, Json]:
+        settings = connector.get("settings")
+        if not isinstance(settings, dict):
+            return connector
+        return {**connector, "settings": self._referring(settings, str(connector["name"]))}
+
+    def _referring(self, settings: Mapping[str, Json], prefix: str) -> dict[str, Json]:
+        changed: dict[str, Json] = {}
+        for key, item in settings.items():
+            if isinstance(item, dict):
+                changed[key] = self._referring(item, f"{prefix}_{key}")
+            elif isinstance(item, str) and item and "${" not in item and _SECRET.search(key):
+                name = re.sub(r"\W", "_", f"{prefix}_{key}").upper()
+                self._made[name] = {"name": name, "required": True, "secret": True}
+                changed[key] = f"${{{name}}}"
+            else:
+                changed[key] = item
+        return changed
