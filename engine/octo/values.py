@@ -14,12 +14,9 @@ from octo.errors import OctoError
 Json: TypeAlias = Any
 """A decoded JSON value: None, bool, float (or int), str, list, dict with text keys."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 NESTING: Final = 200
 """How deep a JSON document may be nested."""
 
-_HUGE = re.compile(r"\d{300}|\d[eE]\+?\d{3}")
-"""What a number looks like that may be too large for a double."""
 _EXACT = 2**53
 """Up to here every integer is a double."""
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
@@ -47,11 +44,9 @@ def parse(text: str | bytes) -> Json:
         value = _decoder.decode(text)
     except RecursionError:
         raise ValueError(f"nested more than {NESTING} levels deep") from None
-    if _HUGE.search(text):
-        _refuse_infinity(value)
     if text.count("[") + text.count("{") > NESTING:
         _refuse_depth(value)
-    return clean(value) if "\\u" in text or _SURROGATE.search(text) else value
+    return clean(value) if "\\ud" in text or "\\uD" in text or not _is_clean(text) else value
 
 
 def _refuse_depth(value: Json) -> None:
@@ -68,19 +63,18 @@ def _refuse_depth(value: Json) -> None:
     raise ValueError(f"nested more than {NESTING} levels deep")
 
 
-def _refuse_infinity(value: Json) -> None:
-    if isinstance(value, float) and math.isinf(value):
+def _double(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
         raise ValueError("a number is out of the range of doubles")
-    if isinstance(value, (list, dict)):
-        for item in value.values() if isinstance(value, dict) else value:
-            _refuse_infinity(item)
+    return number
 
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"`{name}` is not JSON")
 
 
-_decoder = json.JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
+_decoder = json.JSONDecoder(parse_int=_double, parse_float=_double, parse_constant=_refuse_constant)
 
 
 def clean(value: Json) -> Json:
@@ -97,54 +91,56 @@ def clean(value: Json) -> Json:
 
 def clean_text(text: str) -> str:
     """The text with pairs of surrogates joined and lone ones replaced by U+FFFD."""
-    if _SURROGATE.search(text) is None:
+    if _is_clean(text):
         return text
     return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
 
 
+def _is_clean(text: str) -> bool:
+    """Whether there is no surrogate in a text, which UTF-8 cannot hold."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def dumps(value: Json) -> str:
     """Compact JSON on one line, keys sorted (but of `Ordered`), numbers by `number_text`; safe inside HTML."""
-    parts: list[str] = []
     try:
-        _write(value, parts.append)
+        text = clean_text(_text(value))
     except RecursionError:
         raise OctoError("a value is nested too deeply") from None
-    text = "".join(parts)
-    return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], text) if _UNSAFE.search(text) else text
+    return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], text) if any(mark in text for mark in _ESCAPES) else text
 
 
-def _write(value: Json, put: Any) -> None:
+def _text(value: Json) -> str:
+    """The JSON text of a value, surrogates and unsafe characters as they are."""
     kind = type(value)
     if kind is str:
-        put(encode_basestring(clean_text(value)))
-    elif value is None:
-        put("null")
-    elif kind is bool:
-        put("true" if value else "false")
-    elif kind is dict or kind is Ordered:
-        opening = "{"
+        return encode_basestring(value)
+    if kind is dict or kind is Ordered:
+        members = []  # no comprehension, which takes a second frame per level
         for key in value if kind is Ordered else sorted(value):
-            put(f"{opening}{encode_basestring(clean_text(key))}:")
-            _write(value[key], put)
-            opening = ","
-        put("}" if value else "{}")
-    elif kind is list or kind is tuple:
-        opening = "["
-        for item in value:
-            put(opening)
-            _write(item, put)
-            opening = ","
-        put("]" if value else "[]")
-    elif kind is Written:
-        put(value)
-    elif kind is float or kind is int:
-        put(number_text(value) if math.isfinite(value) else f'"{number_text(value)}"')
-    elif isinstance(value, str):
-        _write(str(value), put)
-    elif isinstance(value, Mapping):
-        _write(dict(value), put)
-    else:
-        raise TypeError(f"a value of type `{kind.__name__}` has no JSON form")
+            members.append(f"{encode_basestring(key)}:{_text(value[key])}")
+        return f"{{{','.join(members)}}}"
+    if kind is float or kind is int:
+        return number_text(value) if math.isfinite(value) else f'"{number_text(value)}"'
+    if kind is list or kind is tuple:
+        return f"[{','.join(map(_text, value))}]"
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is Written:
+        return str(value)
+    if isinstance(value, str):
+        return encode_basestring(str(value))
+    if isinstance(value, Mapping):
+        return _text(dict(value))
+    raise TypeError(f"a value of type `{kind.__name__}` has no JSON form")
 
 
 def number_text(number: int | float) -> str:
