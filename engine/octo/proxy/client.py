@@ -92,6 +92,11 @@ class Client:
         await self._start(200, [*headers, ("content-type", "text/event-stream"), ("cache-control", "no-cache")])
         self._beat = asyncio.create_task(self._keep_alive())
 
+    @property
+    def patience(self) -> float:
+        """Seconds that a client may hear nothing."""
+        return self._seconds
+
     async def write(self, events: bytes) -> None:
         """Tell events that are whole."""
         self._last = asyncio.get_running_loop().time()
@@ -130,6 +135,43 @@ class Client:
             named.setdefault(name.lower(), value)
         raw = [(name.encode("latin-1"), _value(value)) for name, value in named.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+
+class Late:
+    """A stream that begins when there is something to tell: until then its failure can still be an error of its own.
+
+    It begins with its first event all the same once the client has heard nothing for a while.
+    """
+
+    def __init__(self, client: Client, headers: Headers, first: bytes) -> None:
+        self._client = client
+        self._headers = headers
+        self._first = first
+        self._beginning = asyncio.Lock()
+        self._waiting: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Late:
+        self._waiting = asyncio.create_task(self._begin_anyway())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def write(self, events: bytes) -> None:
+        """Tell events that are whole."""
+        await self._begin()
+        await self._client.write(events)
+
+    async def _begin(self) -> None:
+        async with self._beginning:
+            if not self._client.started:
+                await self._client.open_stream(self._headers)
+                await self._client.write(self._first)
+
+    async def _begin_anyway(self) -> None:
+        await asyncio.sleep(self._client.patience)
+        await self._begin()
 
 
 def _value(text: str) -> bytes:

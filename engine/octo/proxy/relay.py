@@ -18,7 +18,7 @@ from octo.llm.model import ChatModel, HttpModel
 from octo.llm.proxy import ProxyBuildArgs
 from octo.llm.raw import RawObject
 from octo.proxy.access import Entry
-from octo.proxy.client import Client, Headers
+from octo.proxy.client import Client, Headers, Late
 from octo.proxy.gateway import Gateway, NoConnector, Reached
 from octo.values import Json
 
@@ -167,22 +167,19 @@ class Relay:
             return
         chunks = Chunks(head, asked.answer_tool, include_usage=asked.include_usage)
 
-        async def tell(told: list[dict[str, Json]]) -> None:
-            if told and not self._client.started:
-                await self._client.open_stream(headers)
-                told = [chunks.first(), *told]
-            await self._client.write(b"".join(map(event, told)))
+        stream = Late(self._client, headers, event(chunks.first()))
 
         async def listen(delta: Delta) -> None:
             if isinstance(delta, Retry):
                 if self._client.started:
                     raise BrokenOff(_cause(delta))
             elif told := chunks.of(delta):
-                await tell(told)
+                await stream.write(b"".join(map(event, told)))
 
-        response = await model.complete(asked.request, session={}, on_delta=listen)
-        self._entry.count(response.usage)
-        await tell(list(chunks.end(response)))
+        async with stream:
+            response = await model.complete(asked.request, session={}, on_delta=listen)
+            self._entry.count(response.usage)
+            await stream.write(b"".join(map(event, chunks.end(response))))
         await self._client.write(b"data: [DONE]\n\n")
         await self._client.close_stream()
 

@@ -15,7 +15,7 @@ from vendor import AnthropicServer, reply, sigv4
 from vendor.bedrock import KEYS, REGION, BedrockServer
 from vendor.chat import ChatServer
 from vendor.chat import reply as chat_reply
-from vendor.faults import hang, rechunk, reset
+from vendor.faults import delay, hang, rechunk, reset
 from vendor.server import Answer, Request, Server
 
 TWO = """
@@ -271,6 +271,20 @@ def _slow(seconds: float) -> Any:
     from vendor.faults import drip
 
     return drip(seconds)
+
+
+@pytest.mark.parametrize("ends", ["well", "badly"])
+async def test_a_stream_that_is_translated_is_told_to_be_alive_before_its_first_word(ends: str):
+    late = [reply("good morning", faults=[delay(0.3)])]
+    refused = [Answer(400, (("content-type", "application/json"),), (b'{"error": {"message": "no"}}',), delay=0.3)]
+    with AnthropicServer(late if ends == "well" else refused) as vendor:
+        async with proxy(UPSTREAMS[1].yaml(vendor.url), keep_alive=0.1) as served:
+            answer = await asked(served.url, "/v1/chat/completions", {**HELLO, "stream": True})
+
+    first, alive, *_, last, _ = answer.text.split("\n\n")
+    assert json.loads(first[6:])["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert alive == ": keepalive"
+    assert (last == "data: [DONE]", '"error"' in last) == ((True, False) if ends == "well" else (False, True))
 
 
 async def test_an_answer_that_is_no_stream_is_never_told_to_be_alive():
