@@ -41,6 +41,7 @@ Look:
   runs      Look at what runs did, while they go on or afterwards
 
 Keep:
+  agents    Edit, deploy and restore agents that flows link
   memory    Look at what agents remember, and forget it
   store     Look after the file in which octo keeps things
 
@@ -73,7 +74,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         (
             ["zzz"],
             "`octo` has no command `zzz`",
-            "known names: `expr`, `fmt`, `graph`, `invoke`, `memory`, `models`, `new`, `proxy`, `run`, `runs`, `schema`, "
+            "known names: `agents`, `expr`, `fmt`, `graph`, `invoke`, `memory`, `models`, `new`, `proxy`, `run`, `runs`, `schema`, "
             "`store`, `test`, `validate`, `version`",
         ),
         (["--zzz"], "`octo` has no option `--zzz`", "the command comes first: `octo COMMAND --zzz`"),

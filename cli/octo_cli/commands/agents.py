@@ -1,4 +1,4 @@
-"""Keep agents that any flow can link: list, edit, deploy and restore them."""
+"""Edit, deploy and restore agents that flows link."""
 
 from __future__ import annotations
 
