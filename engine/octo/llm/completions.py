@@ -127,6 +127,8 @@ def _field(fields: Mapping[str, Json], name: str, kind: Any, default: Any) -> An
     value = fields.get(name)
     if value is None:
         return default
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise _unlike(name, value, {str: "text", int: "a whole number", bool: "true or false"}.get(kind, "a number"))
     return value

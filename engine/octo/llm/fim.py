@@ -39,6 +39,8 @@ def check(fields: dict[str, Json]) -> None:
     """Raises BadRequest for fields of another kind than there can be."""
     for name, (kinds, expected) in _FIELDS.items():
         value = fields.get(name)
+        if "integer" in kinds and isinstance(value, float) and value.is_integer():
+            continue
         if not isinstance(value, tuple(_KINDS[kind] for kind in kinds)) or isinstance(value, bool):
             found = shown(value) if name in fields else "none"
             raise BadRequest(f"expected {expected} as `{name}`, found {found}")

@@ -100,6 +100,15 @@ async def test_a_body_that_is_wrong(body: Any, message: str):
     assert (answer.status_code, told(answer)) == (400, message)
 
 
+@pytest.mark.parametrize("path", ["chat", "fim"])
+async def test_a_whole_number_may_be_written_with_a_fraction_of_nothing(path: str):
+    async with proxy(TWO, default="one") as served:
+        body = {**HELLO, "prompt": "a = ", "n": 1.0, "max_tokens": 5.0}
+        answer = await asked(served.url, f"/v1/{path}/completions", body)
+
+    assert answer.status_code == 200
+
+
 async def test_a_body_that_is_too_long():
     async with proxy(TWO, default="one") as served:
         answer = await asked(served.url, "/v1/chat/completions", b" " * (64 * 2**20 + 1))
