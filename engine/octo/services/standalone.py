@@ -79,7 +79,7 @@ class StoredEntries:
         def work(db: Connection) -> int:
             if ttl is not None:  # whoever adds what expires also clears what has
                 entries.delete_expired(db, now=now)
-            version = _checked(entries.get(db, namespace, key, now=now), expected) + 1
+            version = _checked(entries.version(db, namespace, key, now=now), expected) + 1
             entries.put(db, namespace, key, text, version, expires=_deadline(now, ttl))
             return version
 
@@ -89,7 +89,7 @@ class StoredEntries:
         key, now = self._key(key), self._clock()
 
         def work(db: Connection) -> None:
-            if found := entries.get(db, namespace, key, now=now):
+            if found := entries.version(db, namespace, key, now=now):
                 _checked(found, expected)
             entries.delete(db, namespace, key)
 
@@ -128,7 +128,8 @@ class VolatileEntries:
     async def put(
         self, namespace: str, key: str, value: Json, *, expected: int | None = None, ttl: int | None = None
     ) -> int:
-        version = _checked(self._fresh(namespace, key), expected) + 1
+        found = self._fresh(namespace, key)
+        version = _checked(found.version if found else 0, expected) + 1
         self._kept[namespace, key] = _Kept(dumps(value), version, _deadline(self._clock(), ttl))
         if len(self._kept) >= self._sweep_at:
             self._sweep()
@@ -136,7 +137,7 @@ class VolatileEntries:
 
     async def delete(self, namespace: str, key: str, *, expected: int | None = None) -> None:
         if found := self._fresh(namespace, key):
-            _checked(found, expected)
+            _checked(found.version, expected)
         self._kept.pop((namespace, key), None)
 
     def _fresh(self, namespace: str, key: str) -> _Kept | None:
@@ -150,9 +151,8 @@ class VolatileEntries:
         self._sweep_at = max(1024, 2 * len(self._kept))
 
 
-def _checked(found: entries.Row | _Kept | None, expected: int | None) -> int:
-    """The version of what was found, 0 for nothing, if it is the one that was expected."""
-    version = found.version if found else 0
+def _checked(version: int, expected: int | None) -> int:
+    """The version of what is there, 0 for nothing, if it is the one that was expected."""
     if expected is not None and version != expected:
         raise Conflict
     return version

@@ -29,6 +29,15 @@ def get(db: Connection, namespace: str, key: str, *, now: int) -> Row | None:
     return Row(*found) if found else None
 
 
+def version(db: Connection, namespace: str, key: str, *, now: int) -> int:
+    """The version of the entry; 0 when it is missing or has expired."""
+    found = db.execute(
+        "SELECT version FROM entries WHERE namespace = ? AND key = ? AND (expires IS NULL OR expires > ?)",
+        (namespace, key, now),
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
 def put(db: Connection, namespace: str, key: str, value: str, version: int, *, expires: int | None) -> None:
     """Store an entry in the place of what is there."""
     db.execute(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from typing import Final, cast
 
+from octo.agent.memory.per_turn import PerTurn
 from octo.llm.chat import ChatMessage, Citation, File, Part, Reasoning, Role, Search, Text, ToolCall, ToolResult
 from octo.values import Json, clean_text, kind_of
 
@@ -23,17 +24,11 @@ class Writer:
 
     def __init__(self, *, files: bool) -> None:
         self._files = files
-        self._written: dict[int, tuple[ChatMessage, str]] = {}
-        """By the identity of turns, which live as long as they stand here."""
+        self._texts = PerTurn(self._text)
 
-    def write(self, turns: Iterable[ChatMessage]) -> str:
+    def write(self, turns: Sequence[ChatMessage]) -> str:
         """The JSON text of what `encode` makes of the turns."""
-        texts = []
-        for turn in turns:
-            known = self._written.get(id(turn)) or self._written.setdefault(id(turn), (turn, self._text(turn)))
-            if known[1]:
-                texts.append(known[1])
-        return f"[{','.join(texts)}]"
+        return f"[{','.join(filter(None, self._texts.of(turns)))}]"
 
     def _text(self, turn: ChatMessage) -> str:
         """The JSON text of one turn; empty for one without content."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from octo.agent.memory import meter
 from octo.agent.memory.meter import Meter
+from octo.agent.memory.per_turn import PerTurn
 from octo.llm.chat import ChatMessage, Usage, user
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ class Context:
         self._summarize = summarize
         self._warn = warn
         self.watcher = watcher
-        self._weights: dict[int, tuple[ChatMessage, int]] = {}
-        """Of turns, by their identity; they live as long as they stand here."""
+        self._weights = PerTurn(meter.weight)
 
     def recalled(self, recalled: Recalled) -> None:
         """Take over what is known of a stored conversation."""
@@ -168,11 +168,7 @@ class Context:
         return meter.tokens(self._weight(turns))
 
     def _weight(self, turns: Sequence[ChatMessage]) -> int:
-        """The weight of turns, each of which is weighed once."""
-        known = self._weights
-        return sum(
-            (known.get(id(turn)) or known.setdefault(id(turn), (turn, meter.weight([turn]))))[1] for turn in turns
-        )
+        return sum(self._weights.of(turns))
 
     def _predict(self, pieces: Sequence[_Piece]) -> int:
         return self.meter.predict(meter.tokens(sum(piece.weight for piece in pieces)))

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from octo.agent.memory.compaction import SUMMARY, Bounds, Context, Watcher, exchanges
+from octo.agent.memory.per_turn import PerTurn
 from octo.llm.chat import ChatMessage, File, Reasoning, Text, ToolCall, ToolResult, Usage, user
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class WholeConversation(Context):
         """What the provider counted in the last prompt; 0 when it did not tell."""
         self._scale = 1.0
         """How many tokens the provider counts for one of the estimate, by what it counted last."""
+        self._sizes = PerTurn(_characters)
         self._sent: frozenset[int] = frozenset()
         """The turns of that prompt."""
         self._may_try = True
@@ -57,7 +59,7 @@ class WholeConversation(Context):
         super().measured(sent, usage)
         self._counted = (usage.prompt_tokens or 0) if usage is not None else 0
         if self._counted:
-            self._scale = self._counted / max(1, self._beside + _estimate(sent))
+            self._scale = self._counted / max(1, self._beside + self._estimated(sent))
         self._sent = frozenset(map(id, sent))
         self._may_try = True
 
@@ -66,7 +68,7 @@ class WholeConversation(Context):
         before = self._size(transcript)
         if before >= _FULL * self._window and self._may_try and self._failed < _ATTEMPTS:
             older, newer = self._parted(transcript.turns)
-            if len(older) >= _FEWEST or _estimate(older) * self._scale >= self._window / 4:
+            if len(older) >= _FEWEST or self._estimated(older) * self._scale >= self._window / 4:
                 self._may_try = False
                 await self._sum_up(transcript, older, newer, before)
         await super().make_room(transcript)
@@ -89,16 +91,16 @@ class WholeConversation(Context):
     def _size(self, transcript: Transcript) -> int:
         """Tokens of the next prompt, as far as they are known: what was counted, and an estimate of what came since."""
         if not self._counted:
-            return self._beside + _estimate(transcript.turns)
-        return self._counted + _estimate([turn for turn in transcript.turns if id(turn) not in self._sent])
+            return self._beside + self._estimated(transcript.turns)
+        return self._counted + self._estimated([turn for turn in transcript.turns if id(turn) not in self._sent])
 
     def _parted(self, turns: Sequence[ChatMessage]) -> tuple[list[ChatMessage], list[ChatMessage]]:
         """What may be summed up, and what stays: as many of the newest exchanges as fit, one of them in any case."""
         room = (_KEPT * self._window - min(max(self._window / 10, _LEAST), _MOST)) / self._scale - self._beside
         pieces = exchanges(turns)
         first = len(pieces) - 1
-        room -= _estimate(pieces[first]) if pieces else 0
-        while first > 0 and (size := _estimate(pieces[first - 1])) <= room:
+        room -= self._estimated(pieces[first]) if pieces else 0
+        while first > 0 and (size := self._estimated(pieces[first - 1])) <= room:
             room -= size
             first -= 1
         return (
@@ -106,17 +108,20 @@ class WholeConversation(Context):
             [turn for piece in pieces[first:] for turn in piece],
         )
 
+    def _estimated(self, turns: Sequence[ChatMessage]) -> int:
+        """About how many tokens turns have: a quarter of their characters, and the same for every attachment."""
+        return sum(self._sizes.of(turns)) // 4
 
-def _estimate(turns: Sequence[ChatMessage]) -> int:
-    """About how many tokens turns have: a quarter of their characters, and the same for every attachment."""
-    characters = files = 0
-    for turn in turns:
-        for part in turn.parts:
-            match part:
-                case Text() | Reasoning() | ToolResult():
-                    characters += len(part.text)
-                case ToolCall():
-                    characters += len(part.arguments)
-                case File():
-                    files += 1
-    return characters // 4 + files * _FILE
+
+def _characters(turn: ChatMessage) -> int:
+    """How many characters a turn has or stands for."""
+    size = 0
+    for part in turn.parts:
+        match part:
+            case Text() | Reasoning() | ToolResult():
+                size += len(part.text)
+            case ToolCall():
+                size += len(part.arguments)
+            case File():
+                size += 4 * _FILE
+    return size
