@@ -10,10 +10,10 @@ from typing import Any
 
 from octo import server
 from octo.llm.model import ChatModel
+from octo.proxy.access import Entry
 from octo.proxy.app import proxy_app
 from octo.proxy.gateway import Doors, Gateway, Reached
 from octo.proxy.guard import Guard
-from octo.proxy.access import Entry
 from octo.testing.harness import runtime
 from vendor import anthropic, bedrock, chat, gemini
 from vendor.doubles import DOUBLES, Said
