@@ -55,6 +55,14 @@ StoreDirectory = Annotated[
         help="Where to keep things, `:memory:` for nowhere; default `OCTO_STORE`, else `.octo` beside the config",
     ),
 ]
+Drafts = Annotated[
+    bool,
+    typer.Option(
+        "--drafts/--no-drafts",
+        show_default=False,
+        help="Agents that blocks link run as your drafts of them, where there are some; default off",
+    ),
+]
 BesideConfig = Annotated[
     Path | None,
     typer.Option(
@@ -104,6 +112,15 @@ def store(session: Session, directory: str | None, beside: Path) -> Store:
     if named is None:
         return Store(beside / ".octo")
     return Store(inputs.path(named)) if named not in ("", ":memory:") else Store()
+
+
+def drafts_of(session: Session, drafts: bool) -> str:
+    """Whose drafts of agents count, for `--drafts`; empty for nobody's."""
+    if not drafts:
+        return ""
+    from octo.agent.declared import user  # here, because the help reads this file
+
+    return user(session.environ)
 
 
 def beside(config: Path | None) -> Path:

@@ -17,7 +17,7 @@ from octo.config.load import load
 from octo.errors import OctoError, UsageError
 from octo.metrics import Metrics
 from octo.services.standalone import standalone
-from octo_cli import diagnostics, logs, output, recording, watching
+from octo_cli import diagnostics, logs, options, output, recording, watching
 from octo_cli.progress import FlowLog
 from octo_cli.session import Session
 from octo_cli.startup import NotWritten
@@ -57,8 +57,9 @@ class Program:
         recorder: Recorder | None = None,
         recorded_blocks: str = "*",
         limits: Limits | None = None,
+        drafts: bool = False,
     ) -> None:
-        """`limits` are what each message may spend on its way."""
+        """`limits` are what each message may spend on its way. With `drafts`, agents run as drafts of the user."""
         self._session = session
         self._config = config
         self._store = store
@@ -67,6 +68,7 @@ class Program:
         self._recorder = recorder
         self._recorded_blocks = recorded_blocks
         self._limits = limits
+        self._drafts = drafts
         self._status = Status()
         self._metrics = Metrics(with_blocks=bool(admin.metrics_blocks)) if admin.metrics else None
         self._services = standalone(store, clock=time.time_ns, mask=session.masked)
@@ -145,9 +147,24 @@ class Program:
             observers=observers,
             outputs=output.lines(session),
             limits=self._limits,
+            drafts_of=options.drafts_of(session, self._drafts),
         )
         async with runtime:
+            if not self._drafts:
+                await self._tell_drafts(loaded)
             await runtime.serve(ready=lambda: self._ready(sizes), stopping=self._stopping)
+
+    async def _tell_drafts(self, config: Config) -> None:
+        """Say which drafts the user may think are in use."""
+        from octo.agent import links
+
+        names = {link.name for _, link in links.of(config)}
+        if not names:
+            return
+        for name, base in await links.drafts(self._store, options.drafts_of(self._session, True)):
+            if name in names:
+                begun = f"v{base}" if base is not None else None
+                self._log("info", "an agent has a draft, which is not used", agent=name, base=begun)
 
     def _observers(self, config: Config) -> list[Observer]:
         observers: list[Observer] = [FlowLog(self._session)]

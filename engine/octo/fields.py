@@ -187,6 +187,11 @@ class Model(BaseModel):
                 given[key] = given.pop(spelling)
         return given
 
+    @property
+    def brief(self) -> Json:
+        """What may be written in place of the mapping, if it says all of it; else None."""
+        return None
+
     @classmethod
     @cache
     def yaml_keys(cls) -> dict[str, str]:

@@ -14,7 +14,7 @@ from octo.errors import UsageError
 from octo.values import Json
 from octo_cli import debugging, diagnostics, inputs, logs, options, output, recording, signals
 from octo_cli.inputs import Body
-from octo_cli.options import AsJson, ConfigPath, Data, Debug, FlowName, Spending, StoreDirectory, Vars, Verbose
+from octo_cli.options import AsJson, ConfigPath, Data, Debug, Drafts, FlowName, Spending, StoreDirectory, Vars, Verbose
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def command(
             "--stream/--no-stream", show_default=False, help="Print what agents say while they say it; default off"
         ),
     ] = False,
+    drafts: Drafts = False,
     store: StoreDirectory = None,
     json: AsJson = False,
     verbose: Verbose = False,
@@ -191,6 +192,7 @@ def command(
                 outputs=printed,
                 limits=limits,
                 streaming=streaming,
+                drafts_of=options.drafts_of(session, drafts),
             )
 
         if rows is not None:

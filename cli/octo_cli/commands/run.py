@@ -11,7 +11,7 @@ import typer
 
 from octo.errors import UsageError
 from octo_cli import logs, options, recording, signals
-from octo_cli.options import ConfigPath, Debug, Spending, StoreDirectory
+from octo_cli.options import ConfigPath, Debug, Drafts, Spending, StoreDirectory
 from octo_cli.session import Session
 
 GROUP = "Run"
@@ -23,6 +23,7 @@ def command(
     watch: Annotated[
         bool, typer.Option("--watch/--no-watch", show_default=False, help="Load the config anew on change; default off")
     ] = False,
+    drafts: Drafts = False,
     store: StoreDirectory = None,
     budget: Spending = None,
     observability: Annotated[
@@ -153,7 +154,15 @@ def command(
         recording.tracing(session, trace) as recorder,
     ):
         program = Program(
-            session, config, kept, admin, watch=watch, recorder=recorder, recorded_blocks=recorded, limits=limits
+            session,
+            config,
+            kept,
+            admin,
+            watch=watch,
+            recorder=recorder,
+            recorded_blocks=recorded,
+            limits=limits,
+            drafts=drafts,
         )
         try:
             signals.run(session, program.run())

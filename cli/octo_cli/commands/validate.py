@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import octo
 from octo.errors import ConfigError, Problem
 from octo.values import Json, dumps
-from octo_cli import diagnostics, output
-from octo_cli.options import AsJson, ConfigPath, Debug
+from octo_cli import diagnostics, options, output
+from octo_cli.options import AsJson, ConfigPath, Debug, StoreDirectory
 from octo_cli.session import Session
+
+if TYPE_CHECKING:
+    from octo.agent.links import Followed
 
 GROUP = "Write"
 
@@ -27,32 +30,34 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict/--no-strict", show_default=False, help="Take warnings for problems; default off")
     ] = False,
+    store: StoreDirectory = None,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Check a config and show every problem in it.
 
-    Nothing is started and nothing is called. Exit status 0 means that the config can run, 2 that it cannot.
+    Nothing is started, called or written; agents that blocks link are looked up in the store. Exit status 0 means that
+    the config can run, 2 that it cannot.
     """
     session: Session = context.obj
     session.debug = debug
     try:
         loaded = octo.load(config, environ=session.environ)
         session.mask = loaded.environment.mask
-        if strict and loaded.warnings:
-            raise ConfigError([replace(warning, severity="error") for warning in loaded.warnings])
+        followed = _followed(session, loaded, store)
+        warnings = _warnings(loaded, followed, strict=strict)
     except ConfigError as error:
         if json:
             output.document(
                 session, {"ok": False, "problems": [_shown(problem) for problem in error.problems]}, json=True
             )
         raise
-    for warning in loaded.warnings:
+    for warning in warnings:
         diagnostics.warn(session, warning)
     if explain is not None:
-        _explain(session, loaded, explain, json=json)
+        _explain(session, loaded, explain, followed, json=json)
     elif json or not session.for_people(session.out):
-        problems = [_shown(problem) for problem in loaded.warnings]
+        problems = [_shown(problem) for problem in warnings]
         output.document(session, {"ok": True, **_counts(loaded), "problems": problems}, json=json)
     else:
         counts = ", ".join(_counted(number, noun) for noun, number in _counts(loaded).items())
@@ -60,10 +65,35 @@ def command(
     return 0
 
 
-def _explain(session: Session, config: octo.Config, address: str, *, json: bool) -> None:
+def _followed(session: Session, config: octo.Config, store: str | None) -> list[Followed]:
+    """The links of a config to agents, followed. Raises ConfigError."""
+    from octo.config.address import blocks
+
+    if not any(getattr(block, "link", None) for _, block in blocks(config)):
+        return []
+    from octo.agent import links  # here, because few configs link agents
+    from octo_cli import signals
+
+    with options.store(session, store, config.root) as kept:
+        return signals.run(session, links.follow(config, kept))
+
+
+def _warnings(config: octo.Config, followed: list[Followed], *, strict: bool) -> list[Problem]:
+    """What is doubtful about a config. Raises ConfigError with all that is wrong, if anything is."""
+    found = list(config.warnings)
+    if followed:
+        from octo.agent import links
+
+        found += links.problems(config, followed)
+    if any(problem.severity == "error" or strict for problem in found):
+        raise ConfigError([replace(problem, severity="error") if strict else problem for problem in found])
+    return found
+
+
+def _explain(session: Session, config: octo.Config, address: str, followed: list[Followed], *, json: bool) -> None:
     from octo.config.explain import explain
 
-    found = explain(config, address)
+    found = explain(config, address, {one.block.address: one for one in followed})
     if json or not session.for_people(session.out):
         output.document(session, found, json=json)
         return

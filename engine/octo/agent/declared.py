@@ -95,6 +95,13 @@ async def push(
     return await store.write(lambda db: [_take(db, one, change) for one in _news(db, declared, adopt)])
 
 
+async def to_come(store: Store, config: Config) -> Mapping[str, dict[str, Json]]:
+    """What the next run of a config would bring into the store. Raises ConfigError as that would."""
+    declared = read(config)
+    news = await store.read(lambda db: _news(db, declared, ()), declared)
+    return {one.name: one.value for one in news}
+
+
 def _news(db: Connection, declared: Iterable[Declared], adopt: Collection[str]) -> list[Declared]:
     """Those of which there is something to store. Raises ConfigError for those that belong to another file."""
     news: list[Declared] = []

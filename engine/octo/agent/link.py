@@ -51,6 +51,10 @@ class Link(Model):
         refusals.raise_if_any()
         return self
 
+    @property
+    def brief(self) -> Json:
+        return str(self)
+
     def __str__(self) -> str:
         return self.name if self.version is None else f"{self.name}@{self.version}"
 

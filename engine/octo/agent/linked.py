@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -50,9 +50,16 @@ async def resolved(link: Link, block: Block, run: Run, overlay: Overlay = NOTHIN
     if kept is not None and kept[0] == found.hash:
         working = kept[1]
     else:
-        agent = read(found, block, run)
+
+        def leave_out(keys: str) -> None:
+            run.log("info", "keys that this octo does not know are left out", agent=found.name, keys=keys)
+
+        agent = read(found, block, runtime.config, leave_out)
         working = Working(agent, laid_over(agent.tools, overlay))
         runtime.kept[place] = found.hash, working
+    if found.source == "draft":
+        base = f"v{found.version}" if found.version is not None else None
+        run.log("info", "a draft of an agent is used", agent=found.name, base=base, block=block.address)
     return replace(working, stamp=AgentStamp(found.name, found.source, found.version, found.hash))
 
 
@@ -73,13 +80,15 @@ async def description(link: Link, run: Run) -> str:
     return said if isinstance(said, str) else ""
 
 
-def read(found: Resolved, block: Block, run: Run) -> LinkedAgent:
-    """The agent of a value, with what its brain refers to. Raises OctoError that names it."""
+def read(found: Resolved, block: Block, config: Config, leave_out: Callable[[str], object]) -> LinkedAgent:
+    """The agent of a value, with what its brain refers to. Keys that nobody knows are told.
+
+    Raises OctoError that names it.
+    """
     name = found.name
     known, unknown = without_unknown(found.value)
     if unknown:
-        run.log("info", "keys that this octo does not know are left out", agent=name, keys=", ".join(unknown))
-    config = run.runtime.config
+        leave_out(", ".join(unknown))
     given: dict[str, Json] = {}
     for key, item in known.items():
         try:

@@ -95,8 +95,13 @@ def narrowed(entries: tuple[E, ...], enabled: Json, run: Run) -> tuple[E, ...]:
     return tuple(entry for entry in entries if entry.enable_name in enabled)
 
 
-def explained(entries: Sequence[PlainEntry], overlay: Overlay, config: Config) -> Iterator[CallableTool]:
-    """The tools with their parameters, each with the binding that fills it in and where that is written."""
+def explained(
+    entries: Sequence[PlainEntry], overlay: Overlay, config: Config, agent: str = ""
+) -> Iterator[CallableTool]:
+    """The tools with their parameters, each with the binding that fills it in and where that is written.
+
+    `agent` is the name of the one that they belong to, if it is not written in the block.
+    """
     for index, entry in enumerate(laid_over(entries, overlay)):
         if entry.web_search:
             yield CallableTool(WEB_SEARCH, "webSearch", ())
@@ -104,10 +109,9 @@ def explained(entries: Sequence[PlainEntry], overlay: Overlay, config: Config) -
         properties = entry.definition(config).input_schema.get("properties")
         found = [Parameter(name, None, ()) for name in (properties if isinstance(properties, dict) else ())]
         for name, binding in entry.filled.items():
+            own = agent or ("tools", index, "inputs", name)
             over = name in overlay.get(entry.name, {})
-            found.append(
-                Parameter(name, binding, ("toolInputs", entry.name, name) if over else ("tools", index, "inputs", name))
-            )
+            found.append(Parameter(name, binding, ("toolInputs", entry.name, name) if over else own))
         yield CallableTool(entry.name, entry.shown_kind, tuple(found))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from octo.block import Block
 from octo.config.address import find
@@ -19,8 +20,8 @@ class Parameter(NamedTuple):
     name: str
     binding: Model | None
     """None where the model fills it in."""
-    path: tuple[str | int, ...]
-    """Where that is written, below the block."""
+    path: tuple[str | int, ...] | str
+    """Where that is written: the path below the block, or the name of the agent that says so."""
 
 
 class CallableTool(NamedTuple):
@@ -31,6 +32,23 @@ class CallableTool(NamedTuple):
     parameters: tuple[Parameter, ...]
 
 
+class Agent(Protocol):
+    """An agent that a block links, as it was looked up."""
+
+    @property
+    def title(self) -> str:
+        """Its name and version."""
+
+    def settings(self) -> Iterable[tuple[str, Json]]:
+        """What it says of the model that it uses."""
+
+    def callable_tools(self, config: Config) -> Iterable[CallableTool]:
+        """The tools as the model has them in the block."""
+
+
+NO_AGENTS: Final[Mapping[str, Agent]] = MappingProxyType({})
+
+
 @runtime_checkable
 class HasTools(Protocol):
     """A block whose model may call tools."""
@@ -39,28 +57,39 @@ class HasTools(Protocol):
         """The tools as the model has them, with the parameters that are filled in for it."""
 
 
-def explain(config: Config, address: str) -> dict[str, Json]:
+def explain(config: Config, address: str, agents: Mapping[str, Agent] = NO_AGENTS) -> dict[str, Json]:
     """The block at an address, resolved: defaults filled in, `ref` and `${NAME}` replaced.
 
-    `from` of a setting is the place in a file where it is written, or `default`; an empty default is left out. Raises
-    UsageError for an address that names no block.
+    `agents` are those that blocks link, by the addresses of the blocks. `from` of a setting is the place in a file
+    where it is written, the agent that says so, or `default`; an empty default is left out. Raises UsageError for an
+    address that names no block.
     """
     try:
         block = find(config, address)
     except UsageError as error:
         hint = error.hint or "`octo graph` draws the blocks of a config"
         raise UsageError(f"`{address}`: {error.message}", hint=hint) from error
-    tools = [_tool(config, block, tool) for tool in block.callable_tools(config)] if isinstance(block, HasTools) else []
+    agent = agents.get(block.address)
+    owner = agent or (block if isinstance(block, HasTools) else None)
+    tools = [_tool(config, block, tool) for tool in owner.callable_tools(config)] if owner else []
     return {
         "address": block.address,
         "type": block.type,
         "label": block.label,
         "from": str(config.origin.locate(block.place.path)),
         "settings": {
-            key: {"value": value, "from": _origin(config, block, key)} for key, value in _fields(block).items()
+            **{key: {"value": value, "from": _origin(config, block, key)} for key, value in _written(block, agent)},
+            **({key: {"value": value, "from": agent.title} for key, value in agent.settings()} if agent else {}),
         },
         **({"tools": tools} if tools else {}),
     }
+
+
+def _written(block: Block, agent: Agent | None) -> Iterator[tuple[str, Json]]:
+    """The settings of a block; of one that links an agent only those that are given."""
+    for key, value in _fields(block).items():
+        if agent is None or _is_written(block, key):
+            yield key, value
 
 
 def _tool(config: Config, block: Block, tool: CallableTool) -> dict[str, Json]:
@@ -71,7 +100,8 @@ def _tool(config: Config, block: Block, tool: CallableTool) -> dict[str, Json]:
             parameters[name] = {"value": {"ai": True}, "from": "model"}
         else:
             written = {key: value for key, value in _fields(binding).items() if _is_written(binding, key)}
-            parameters[name] = {"value": written, "from": str(config.origin.locate((*block.place.path, *path)))}
+            place = path if isinstance(path, str) else str(config.origin.locate((*block.place.path, *path)))
+            parameters[name] = {"value": written, "from": place}
     return {"name": tool.name, "kind": tool.kind, "parameters": parameters}
 
 
@@ -87,7 +117,7 @@ def plain(value: object) -> Json:
             settings = _fields(value)
             return {"type": value.type, **label, **(settings if value.composite else {"settings": settings})}
         case Model():
-            return _fields(value)
+            return _fields(value) if value.brief is None else value.brief
         case dict():
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple():

@@ -1,0 +1,199 @@
+"""The links of a config to agents: where they stand, where they lead, and what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from octo.agent import declared, linked, versions
+from octo.agent.link import Link
+from octo.agent.nested import LinkedTool
+from octo.agent.roster import NOTHING_LAID_OVER, explained
+from octo.block import Block, Finding
+from octo.config.address import blocks, walk
+from octo.errors import OctoError, Problem
+from octo.store import agents
+
+if TYPE_CHECKING:
+    from octo.agent.model import Brain
+    from octo.agent.nested import Entry
+    from octo.agent.versions import Resolved
+    from octo.config.explain import CallableTool
+    from octo.config.model import Config
+    from octo.store.store import Store
+    from octo.values import Json
+
+
+@runtime_checkable
+class Links(Protocol):
+    """A block that may link an agent."""
+
+    link: Link | None
+
+
+@runtime_checkable
+class UsesAgent(Protocol):
+    """A block whose agent may be written elsewhere."""
+
+    def check_agent(self, brain: Brain, tools: tuple[Entry, ...], config: Config) -> Iterator[Finding]:
+        """What is wrong with an agent in this place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A link, and the agent that it leads to now."""
+
+    block: Block
+    link: Link
+    found: Resolved | None = None
+    agent: linked.LinkedAgent | None = None
+    """None when there is none, or none that can be read."""
+    tools: tuple[Entry, ...] = ()
+    """Its tools, but for those that cannot be read."""
+    findings: list[Finding] = field(default_factory=list)
+    """What is wrong; paths are below the block."""
+
+    @property
+    def title(self) -> str:
+        """What the agent is called, with its version."""
+        version = f" v{self.found.version}" if self.found and self.found.version is not None else ""
+        return f"agent {self.link.name}{version}"
+
+    def settings(self) -> Iterator[tuple[str, Json]]:
+        """What the agent says of the model that it uses, and more."""
+        for key, value in self.found.value.items() if self.found else ():
+            if key != "tools":
+                yield key, value
+
+    def callable_tools(self, config: Config) -> Iterator[CallableTool]:
+        """Its tools, bound as the block has them."""
+        overlay = getattr(self.block, "tool_inputs", NOTHING_LAID_OVER)
+        return explained(self.agent.tools if self.agent else (), overlay, config, self.title)
+
+
+def of(config: Config) -> list[tuple[Block, Link]]:
+    """The links of a config: of its blocks, and of tools that are agents."""
+    return [(block, block.link) for _, block in blocks(config) if isinstance(block, Links) and block.link is not None]
+
+
+async def drafts(store: Store, user: str) -> list[tuple[str, int | None]]:
+    """The names of the agents of which a user has drafts, each with the version that it was begun from."""
+    return await store.read(lambda db: list(agents.drafts(db, user)), [])
+
+
+async def follow(config: Config, store: Store) -> list[Followed]:
+    """All links of a config, followed; nothing is written."""
+    pending = await declared.to_come(store, config)
+    return [await _follow(block, link, config, store, pending) for block, link in of(config)]
+
+
+async def _follow(
+    block: Block, link: Link, config: Config, store: Store, pending: Mapping[str, dict[str, Json]]
+) -> Followed:
+    try:
+        found = await versions.resolve(store, link.name, link.version, declared=pending)
+    except OctoError as error:
+        return Followed(block, link, findings=[_broken(block, error)])
+    findings: list[Finding] = []
+    try:
+        agent = linked.read(found, block, config, lambda keys: None)
+    except OctoError as error:
+        return Followed(block, link, found, findings=[_broken(block, error)])
+    tools: list[Entry] = []
+    for late in agent.tools:
+        try:
+            tools.append(late.read(config))
+        except OctoError as error:
+            findings.append(_doubt(f'agent "{link.name}": {error.message}', error.hint))
+    followed = Followed(block, link, found, agent, tuple(tools), findings)
+    findings += _in_place(followed, config)
+    findings += _in_tools(followed, config)
+    for entry in tools:
+        if entry.link is not None:
+            findings += await _deeper(link, entry, entry.link, store, pending)
+    return followed
+
+
+def _broken(block: Block, error: OctoError) -> Finding:
+    """A link that leads nowhere: the end of its block, but of a tool no more than a failed call."""
+    if isinstance(block, LinkedTool):
+        return Finding(error.message, (), error.hint, warning=True)
+    return Finding(error.message, ("agent",), error.hint)
+
+
+def _doubt(text: str, hint: str | None = None) -> Finding:
+    """What harms only those who come across it."""
+    return Finding(text, ("agent",), hint, warning=True)
+
+
+def _in_place(followed: Followed, config: Config) -> Iterator[Finding]:
+    """What is wrong with the agent as the block uses it."""
+    block, agent = followed.block, followed.agent
+    if agent is None or not isinstance(block, UsesAgent):
+        return
+    written = block.yaml_keys()
+    for finding in block.check_agent(agent, followed.tools, config):
+        key = str(finding.path[0]) if finding.path else ""
+        if key in written and written[key] in block.model_fields_set:
+            yield finding
+        else:
+            yield Finding(f'agent "{followed.link.name}": {finding.message}', ("agent",), finding.hint, finding.warning)
+
+
+def _in_tools(followed: Followed, config: Config) -> Iterator[Finding]:
+    """What is wrong with the blocks of the tools."""
+    for entry in followed.tools:
+        for block in walk(entry.process or ()):
+            for finding in block.check(config):
+                yield _doubt(f'agent "{followed.link.name}": `{block.address}`: {finding.message}', finding.hint)
+
+
+async def _deeper(
+    link: Link, entry: Entry, nested: Link, store: Store, pending: Mapping[str, dict[str, Json]]
+) -> list[Finding]:
+    """What is wrong with an agent that a tool of an agent names."""
+    start = f'agent "{link.name}": tool `{entry.name}`'
+    try:
+        found = await versions.resolve(store, nested.name, nested.version, declared=pending)
+    except OctoError as error:
+        return [_doubt(f"{start}: {error.message}", error.hint)]
+    tools = found.value.get("tools")
+    deep = [tool for tool in tools if isinstance(tool, dict) and tool.get("agent")] if isinstance(tools, list) else []
+    names = ", ".join(f"`{tool.get('name')}`" for tool in deep)
+    hint = "agents nest one level deep"
+    return [_doubt(f'{start}: tools of agent "{nested.name}" that are agents are not offered: {names}', hint)] * bool(
+        deep
+    )
+
+
+def problems(config: Config, followed: Sequence[Followed]) -> list[Problem]:
+    """What is wrong with the links of a config, each in its place."""
+    mask = config.environment.mask
+    return [
+        Problem(
+            mask(finding.message),
+            config.origin.locate((*one.block.place.path, *finding.path)),
+            finding.hint and mask(finding.hint),
+            severity="warning" if finding.warning else "error",
+        )
+        for one in followed
+        for finding in one.findings
+    ]
+
+
+def disabled(followed: Sequence[Followed]) -> Iterator[tuple[str, str]]:
+    """Names of agents, each with a tool that none of the blocks which link it lets the model call."""
+    offered: dict[str, dict[str, bool]] = {}
+    for one in followed:
+        if one.agent is None:
+            continue
+        given = getattr(one.block, "enabled_tools", None)
+        given = given if given is not None and given.is_given else one.agent.enabled_tools
+        fixed = given.value if given is not None and given.is_given and given.expr is None else None
+        tools = offered.setdefault(one.link.name, {})
+        for entry in one.agent.tools:
+            name = entry.enable_name
+            tools[name] = tools.get(name, False) or not isinstance(fixed, list) or name in fixed
+    for agent, tools in offered.items():
+        yield from ((agent, name) for name, is_offered in tools.items() if not is_offered)
