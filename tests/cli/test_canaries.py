@@ -218,7 +218,7 @@ def test_no_secret_is_shown(octo: Any, tmp_path: Path, way: str) -> None:
         shown = ""
         for flow in config["flows"]:
             args = ("invoke", "--config", "app.yaml", "--flow", flow["name"])
-            files = ("--log", "run.jsonl", "--record", f"{flow['name']}.jsonl", "--debug")
+            files = ("--log", f"{flow['name']}.jsonl", "--debug")
             shown += "".join(map(str, octo(*args, *files, environ=process)))
             shown += "".join(map(str, octo(*args, "-v", environ=process, terminal="out err")))
         for args in (("validate",), ("models",), ("models", "check")):
@@ -228,6 +228,7 @@ def test_no_secret_is_shown(octo: Any, tmp_path: Path, way: str) -> None:
     assert len(make.all) == 40
     assert asked >= 2 * len(config["connectors"])
     assert found(shown, make.all) == []
+    assert len(list(tmp_path.glob("*.jsonl"))) == len(config["connectors"])
     own = {tmp_path / "app.yaml", tmp_path / "keys.env"}
     for file in sorted(tmp_path.rglob("*")):
         if file.is_file() and file not in own:

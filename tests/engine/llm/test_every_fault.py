@@ -237,6 +237,11 @@ def broken(*spoil: Fault) -> Callable[[Double], Any]:
     return lambda double: spoilt(double, *spoil)
 
 
+def alone(answer: Answer) -> Answer:
+    """The connection is not used again, on which more came than was said."""
+    return replace(answer, headers=(*answer.headers, ("connection", "close")))
+
+
 def plain(answer: Answer) -> Callable[[Double], Any]:
     return lambda _: answer
 
@@ -292,7 +297,12 @@ CASES = {
         broken(faults.wrong_length(10)), Truncated, "the answer broke off before its end", 200, BACKING_OFF, False
     ),
     "a length that is too short": Case(
-        broken(faults.wrong_length(-10)), Truncated, "the answer broke off before its end", 200, BACKING_OFF, False
+        broken(faults.wrong_length(-10), alone),
+        Truncated,
+        "the answer broke off before its end",
+        200,
+        BACKING_OFF,
+        False,
     ),
 }
 
