@@ -113,7 +113,9 @@ def dumps(value: Json) -> str:
         text = clean_text(_text(value))
     except RecursionError:
         raise OctoError("a value is nested too deeply") from None
-    return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], text) if any(mark in text for mark in _ESCAPES) else text
+    if "<" in text or ">" in text or "&" in text or not text.isascii():
+        text = _UNSAFE.sub(lambda match: _ESCAPES[match[0]], text)
+    return text
 
 
 def _text(value: Json) -> str:

@@ -81,6 +81,7 @@ class Keeper:
         self._new_id = new_id
         self._clock = clock
         self._longest = longest
+        self._host, self._pid = socket.gethostname(), os.getpid()
         self._recorder = Recorder([self._take], mask=mask, clock=clock)
         self._here: ContextVar[Live | None] = ContextVar("octo.runlog.run", default=None)
         self._live: set[Live] = set()
@@ -132,9 +133,7 @@ class Keeper:
             return None
         now = self._clock()
         flow = self._mask(event.address)
-        run = Live(
-            RunRow(event.event_id, flow, self._config, now, socket.gethostname(), os.getpid(), now), event, outer
-        )
+        run = Live(RunRow(event.event_id, flow, self._config, now, self._host, self._pid, now), event, outer)
         self._here.set(run)
         return run
 
@@ -215,15 +214,16 @@ class Keeper:
         """Store what is new of a run; its row as it is then. It may be done again, so nothing else is changed."""
         run = news.run
         row = replace(run.row, seen=now)
-        if not row.number:
+        lines = "\n".join(run.waiting[: news.lines])
+        row.log_size += len(lines.encode())
+        if row.number:
+            runs.update(db, row)
+        else:
             runs.begin(db, row, self._new_id())
             if row.number % _TIDY == 0:
                 runs.trim(db, seen=now - STALE)
-        if news.lines:
-            lines = "\n".join(run.waiting[: news.lines])
-            row.log_size += len(lines.encode())
+        if lines:
             runs.append_log(db, row.number, lines)
-        runs.update(db, row)
         runs.update_agents(db, row.number, [(position, run.agents[position]) for position in news.agents])
         return row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Self
 
 from octo.values import Json, Ordered, dumps, masked, parse
@@ -95,19 +95,18 @@ class Record:
     @cached_property
     def text(self) -> str:
         """The record as one line of JSON."""
+        values = vars(self)
+        if self.same:
+            values = {**values, "body": None if BODY in self.same else self.body, "vars": self._new_vars()}
         parts = Ordered()
         for name, (attribute, _) in FIELDS.items():
-            value = getattr(self, attribute)
-            if self.same and name in ("body", "vars"):
-                value = self._not_same(name, value)
+            value = values[attribute]
             if value or (value is not None and name in _MAY_BE_ZERO):
                 parts[name] = value
         return dumps(parts)
 
-    def _not_same(self, name: str, value: Any) -> Json:
-        if name == "body":
-            return None if BODY in self.same else value
-        return {name: item for name, item in value.items() if VARS + name not in self.same}
+    def _new_vars(self) -> Mapping[str, Json]:
+        return {name: value for name, value in self.vars.items() if VARS + name not in self.same}
 
     def filled(self, earlier: Mapping[int, Record]) -> Record:
         """The record with what it shares with earlier ones, by their numbers, as far as they are there."""
@@ -187,7 +186,12 @@ _MAY_BE_ZERO: Final = {"durationNs", "body"}
 def instant(ns: int) -> str:
     """A point in time as records write it; `ns` counts from 1970."""
     seconds, rest = divmod(ns, 10**9)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest // 1000:06d}Z"
+    return f"{_to_the_second(seconds)}.{rest // 1000:06d}Z"
+
+
+@lru_cache(maxsize=1)  # many records are made in one second
+def _to_the_second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def _read(name: str, value: Json) -> Any:

@@ -56,6 +56,10 @@ class Told:
     """As it was told, without secrets."""
     seq: int
 
+    def tells(self, value: Json) -> bool:
+        """Whether this is about a value, and shows it."""
+        return self.value is value and self.shown is not None
+
     @cached_property
     def is_long(self) -> bool:
         return isinstance(self.shown, str | list | dict) and len(dumps(self.shown)) > _LONG
@@ -263,7 +267,7 @@ class Recorder:
             state=dict(parent.state) if parent else {},
         )
         self._here.set(span)
-        self._put(event, record, span, parent_id=parent.id if parent else 0, **parts, **self._state(message))
+        self._put(event, record, span, message, parent_id=parent.id if parent else 0, **parts)
         return span
 
     def _end(self, kind: Kind, name: str) -> Span | None:
@@ -283,11 +287,11 @@ class Recorder:
             event,
             record,
             self._end(kind, event.address),
+            event.message,
             duration_ns=_ns(event.seconds),
             error=error,
             dropped=event.outcome == "dropped",
             **parts,
-            **self._state(event.message),
         )
 
     def _note(self, event: Event, kind: str, **parts: Any) -> None:
@@ -295,7 +299,7 @@ class Recorder:
         here = self._here.get()
         self._put(event, kind, here, span_id=0, parent_id=here.id if here else 0, **parts)
 
-    def _put(self, event: Event, kind: str, span: Span | None, **parts: Any) -> None:
+    def _put(self, event: Event, kind: str, span: Span | None, message: Message | None = None, **parts: Any) -> None:
         """Make a record and hand it on."""
         self._seq += 1
         where: dict[str, Any] = {
@@ -303,10 +307,9 @@ class Recorder:
             "flow": span.flow if span else "",
             "path": "" if kind.startswith("flow.") else event.address,
         }
-        state = span.state if span else {}
-        given = {BODY: parts.pop("body")} if "body" in parts else {}
-        given |= {VARS + name: value for name, value in parts.pop("vars", {}).items()}
-        same = {key: known for key, value in given.items() if (known := _known_again(state, key, value)) is not None}
+        given = self._state(message)
+        known = {key: told for key, told in span.state.items() if told.tells(given.get(key))} if given and span else {}
+        same = {key: told for key, told in known.items() if told.is_long}
         fresh = {key: value for key, value in given.items() if key not in same}
         record = Record(
             seq=self._seq,
@@ -324,10 +327,11 @@ class Recorder:
         except (OctoError, RecursionError, TypeError):  # nested too deeply, or no JSON at all
             record = replace(record, body=None, vars={}, attrs={}, truncated=True).masked(self._mask)
         if span is not None:
-            shown = {BODY: record.body} | {VARS + name: value for name, value in record.vars.items()}
-            state.update((key, Told(fresh[key], value, self._seq)) for key, value in shown.items() if key in fresh)
+            for key in fresh.keys() - known.keys():
+                shown = record.body if key == BODY else record.vars.get(key.removeprefix(VARS))
+                span.state[key] = Told(fresh[key], shown, self._seq)
             if span.parent is not None:
-                span.parent.state = state
+                span.parent.state = span.state
         if same:
             record = replace(
                 record,
@@ -339,11 +343,15 @@ class Recorder:
             sink(record)
 
     def _state(self, message: Message | None) -> dict[str, Json]:
-        """Body and variables of a message as they are now; nobody edits a body in place."""
+        """Body and variables of a message as they are now, by their names in `same`; nobody edits a body in place."""
         if message is None:
             return {}
-        variables = {name: value for name, value in message.vars.items() if not name.startswith(HIDDEN_PREFIX)}
-        return {"body": message.body if self._bodies else None, "vars": variables if self._vars else {}}
+        state: dict[str, Json] = {BODY: message.body} if self._bodies else {}
+        if self._vars:
+            for name, value in message.vars.items():
+                if not name.startswith(HIDDEN_PREFIX):
+                    state[VARS + name] = value
+        return state
 
 
 class Writer:
@@ -361,12 +369,6 @@ class Writer:
             self._stream.flush()
         except OSError as error:
             self.error = error
-
-
-def _known_again(state: Mapping[str, Told], key: str, value: Json) -> Told | None:
-    """Where a body or a variable was told last, when that is worth a reference."""
-    told = state.get(key)
-    return told if told is not None and told.value is value and told.shown is not None and told.is_long else None
 
 
 def _variables(parts: Mapping[str, Json]) -> dict[str, Json]:

@@ -79,18 +79,31 @@ Row = TypeVar("Row", RunRow, AgentRow)
 
 def begin(db: Connection, run: RunRow, spare_id: str) -> None:
     """Store a new run and give it its number; when its id is taken, it gets the spare one."""
-    if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone():
+    if not _insert(db, run):
         run.id = spare_id
+        _insert(db, run)
+
+
+def _insert(db: Connection, run: RunRow) -> bool:
+    """Whether the id was free."""
     cursor = db.execute(
-        "INSERT INTO runs (id, flow, config, began, host, pid, seen) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (run.id, run.flow, run.config, run.began, run.host, run.pid, run.seen),
+        """
+        INSERT INTO runs (
+            id, flow, config, began, host, pid,
+            ended, outcome, error, seen, turns, tool_calls, tokens_read, tokens_written, cost, records, log_size
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO NOTHING
+        """,
+        (run.id, run.flow, run.config, run.began, run.host, run.pid, *_progress(run)),
     )
+    if not cursor.rowcount:
+        return False
     run.number = cursor.lastrowid or 0
+    return True
 
 
 def update(db: Connection, run: RunRow) -> None:
     """Store how far a run is."""
-    spent = run.spent
     db.execute(
         """
         UPDATE runs
@@ -98,10 +111,16 @@ def update(db: Connection, run: RunRow) -> None:
             tokens_written = ?, cost = ?, records = ?, log_size = ?
         WHERE number = ?
         """,
-        (
-            *(run.ended, run.outcome, run.error, run.seen, spent.turns, spent.tool_calls, spent.tokens_read),
-            *(spent.tokens_written, spent.cost, run.records, run.log_size, run.number),
-        ),
+        (*_progress(run), run.number),
+    )
+
+
+def _progress(run: RunRow) -> tuple[object, ...]:
+    """What changes while a run goes on."""
+    spent = run.spent
+    return (
+        *(run.ended, run.outcome, run.error, run.seen, spent.turns, spent.tool_calls, spent.tokens_read),
+        *(spent.tokens_written, spent.cost, run.records, run.log_size),
     )
 
 
