@@ -199,7 +199,7 @@ class Recorder:
             answer = () if event.response is None else (event.response.message,)
             agent.told = (*event.request.messages, *answer)
         error = event.error.message if event.error else ""
-        parts = {"duration_ns": _ns(event.seconds), "error": error, "attrs": _known(attrs)}
+        parts: dict[str, Any] = {"duration_ns": _ns(event.seconds), "error": error, "attrs": _known(attrs)}
         if event.purpose:
             self._note(event, "llm.turn", **parts)
         else:
