@@ -10,6 +10,7 @@ from octo.values import Json, native
 _FIRST: Final = ("name", "description", "connector", "model", "reasoningEffort", "prompt")
 """Keys that stand first; the others follow by their letters, the tools last."""
 _FIRST_OF_TOOLS: Final = ("name", "description", "agent", "flow", "inputSchema", "inputs", "process")
+_FIRST_OF_ENTRIES: Final = ("name", "type", "settings")
 _FIRST_OF_BLOCKS: Final = ("type", "ref", "name", "settings")
 _CONTEXT: Final = 3
 
@@ -21,7 +22,13 @@ def yaml_text(value: Mapping[str, Json]) -> str:
 
 def yaml_document(document: Mapping[str, Json]) -> str:
     """A config as YAML: its sections in their own order, what is in them as in values of agents."""
-    return _dump({key: _arranged(item) for key, item in native(dict(document)).items()})
+    return _dump({key: _section(key, item) for key, item in native(dict(document)).items()})
+
+
+def _section(key: str, entries: Json) -> Json:
+    if key in ("connectors", "processors"):
+        return [_arranged(entry, _FIRST_OF_ENTRIES) for entry in entries]
+    return _arranged(entries)
 
 
 def _dump(value: Json) -> str:

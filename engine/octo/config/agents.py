@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema, ValidationError, core_schema
 from octo import registry
 from octo.config import environment, literal
 from octo.config.document import Document, parse
-from octo.errors import ConfigError, Location, Problem, did_you_mean
+from octo.errors import ConfigError, Excerpt, Location, Problem, did_you_mean
 from octo.fields import Model, refusal
 from octo.values import Json, kind_of
 
@@ -135,7 +135,8 @@ def check(
         except ValidationError as error:
             problems += describer.problems(error, below=("agents", index), unresolved=unresolved)
         for path in literal.secrets(written):
-            problems.append(describer.at(("agents", index, *path), LITERAL, LITERAL_HINT, warning=True))
+            problem = describer.at(("agents", index, *path), LITERAL, LITERAL_HINT, warning=True)
+            problems.append(replace(problem, excerpt=Excerpt("***", 1, 3)))
         name = written.get("name")
         if not isinstance(name, str) or not name:
             if name in (None, ""):
