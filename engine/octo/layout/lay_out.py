@@ -82,17 +82,17 @@ def _found(node: Node) -> Iterator[str]:
 
 def _says(text: str, data: Json) -> bool:
     try:
-        return _same(document.parse(text, "").data, data)
+        return same(document.parse(text, "").data, data)
     except ConfigError:
         return False
 
 
-def _same(one: Json, other: Json) -> bool:
+def same(one: Json, other: Json) -> bool:
     """Whether two values are equal and of the same kinds throughout, in whatever order their keys stand."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other) or one != one
