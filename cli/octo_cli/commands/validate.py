@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from octo.agent.links import Followed
 
 GROUP = "Write"
+AGENT_FILE = ".agent.yaml"
+"""How the names of files end that hold one agent."""
 
 
 def command(
@@ -34,7 +37,7 @@ def command(
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Check a config and show every problem in it.
+    """Check a config, or a file with an agent, and show every problem in it.
 
     Nothing is started, called or written; agents that blocks link are looked up in the store. Exit status 0 means that
     the config can run, 2 that it cannot.
@@ -42,6 +45,8 @@ def command(
     session: Session = context.obj
     session.debug = debug
     try:
+        if config.name.endswith(AGENT_FILE):
+            return _check_agent(session, config, strict=strict, json=json)
         loaded = octo.load(config, environ=session.environ)
         session.mask = loaded.environment.mask
         followed = _followed(session, loaded, store)
@@ -62,6 +67,26 @@ def command(
     else:
         counts = ", ".join(_counted(number, noun) for noun, number in _counts(loaded).items())
         output.text(session, f"{config} is valid: {counts}")
+    return 0
+
+
+def _check_agent(session: Session, file: Path, *, strict: bool, json: bool) -> int:
+    """Check a file that holds one agent. What it refers to is the affair of the config that loads it."""
+    from octo import edit
+    from octo.agent import declared
+
+    name = file.name.removesuffix(AGENT_FILE)
+    _, warnings = declared.from_text(edit.read(file), str(file), name)
+    if strict and warnings:
+        raise ConfigError([replace(warning, severity="error") for warning in warnings])
+    for warning in warnings:
+        diagnostics.warn(session, warning)
+    if json or not session.for_people(session.out):
+        output.document(
+            session, {"ok": True, "agents": 1, "problems": [_shown(problem) for problem in warnings]}, json=json
+        )
+    else:
+        output.text(session, f"{file} is valid: 1 agent")
     return 0
 
 
@@ -139,6 +164,7 @@ def _counts(config: octo.Config) -> dict[str, int]:
         "flows": len(config.flows),
         "connectors": len(config.connectors),
         "blocks": sum(1 for _ in blocks(config)),
+        **({"agents": len(config.declared_agents)} if config.declared_agents else {}),
     }
 
 

@@ -156,7 +156,7 @@ def from_text(
 
     document = parse(text, file, what="agent file")
     merged, problems = merge.merge([], [config_agents.AgentFile(name, Path(file), document)])
-    root = config.root if config else Path(file).parent
+    root = config.root if config else _root(Path(file))
     context = Context.of(config) if config else Context(root, {}, set(), mocked=False)
     environment = config.environment if config else Environment()
     found: list[config_agents.DeclaredAgent] = []
@@ -187,8 +187,16 @@ def source_value(source: str, name: str, config: Config | None = None) -> dict[s
     written = data if source.endswith(config_agents.SUFFIX) else _entry(data, name)
     if not isinstance(written, dict):
         raise UsageError(f'`{source}` does not declare agent "{name}" any more')
-    root = config.root if config else path.parent
+    root = config.root if config else _root(path)
     return authored.authored(written, partial(read_text, root))
+
+
+def _root(file: Path) -> Path:
+    """The directory of the config to which a file most likely belongs: agent files lie in `agents` beside it."""
+    from octo.config.agents import FOLDER
+
+    folder = next((parent for parent in file.absolute().parents if parent.name == FOLDER), None)
+    return folder.parent if folder is not None and file.name.endswith(".agent.yaml") else file.parent
 
 
 def _entry(data: Json, name: str) -> Json:

@@ -15,16 +15,35 @@ _SECTIONS: Final = {
     "flows": ("name", "description"),
 }
 """The leading keys of the entries of a section."""
+_AGENT: Final = ("name", "description", "connector", "model")
+_TOOL: Final = ("name", "description")
 
 
 def arrange(root: Node) -> None:
-    """Put the leading keys of everything in a config first; the other keys stay in their order."""
+    """Put the leading keys of everything in a config, or in an agent file, first; the others stay in their order."""
     for section, leading in _SECTIONS.items():
         for entry in _mappings(_member(root, section)):
             _lead(entry, leading)
             if section == "flows":
                 for chain in ("process", "error"):
                     _chain(_member(entry, chain))
+
+    agents = _member(root, "agents")
+    for agent in (*_mappings(agents), *_values(agents)):
+        _agent(agent)
+    if _member(root, "prompt") is not None or _member(root, "system_prompt") is not None:
+        _agent(root)
+
+
+def _agent(agent: Node | None) -> None:
+    """An agent with a name, and its tools."""
+    if not isinstance(agent, Collection) or agent.is_list or not agent.entries:
+        return
+    _lead(agent, _AGENT)
+    for tool in _mappings(_member(agent, "tools")):
+        _lead(tool, _TOOL)
+        _chain(_member(tool, "process"))
+        _agent(_member(tool, "agent"))
 
 
 def _chain(value: Node | None) -> None:

@@ -1,0 +1,69 @@
+"""octo_cli/commands/validate.py: files that hold one agent, and configs that declare some."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AGENT = "connector: far\nprompt: {resource: p.md}\nmodel: ${MODEL}\n"
+
+
+@pytest.fixture
+def validate(octo: Any, tmp_path: Path) -> Any:
+    """Check an agent file of `agents` beside a config."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "p.md").write_text("Be kind.", encoding="utf-8")
+
+    def run(text: str, *options: str, **more: Any) -> Any:
+        (tmp_path / "agents" / "desk.agent.yaml").write_text(text, encoding="utf-8")
+        return octo("validate", "--config", "agents/desk.agent.yaml", *options, **more)
+
+    return run
+
+
+def test_an_agent_file_is_checked_apart_from_what_it_refers_to(validate: Any) -> None:
+    assert validate(AGENT, terminal="out err") == ("agents/desk.agent.yaml is valid: 1 agent\n", "", 0)
+    assert json.loads(validate(AGENT).stdout) == {"ok": True, "agents": 1, "problems": []}
+
+
+def test_what_is_wrong_with_it_is_told_where_it_stands(validate: Any) -> None:
+    assert validate("connector: x\nprompt: y\nmodle: z\n", terminal="err") == (
+        "",
+        'error: agents/desk.agent.yaml:3:1: unknown field "modle" in agent `desk`\n'
+        "    3 | modle: z\n"
+        "      | ^^^^^\n"
+        "hint: did you mean `model`?\n",
+        2,
+    )
+    found = json.loads(validate("connector: x\nprompt: y\nmodle: z\n", "--json").stdout)
+    assert [problem["message"] for problem in found["problems"]] == ['unknown field "modle" in agent `desk`']
+
+
+def test_a_literal_secret_is_a_warning_and_strictly_a_problem(validate: Any) -> None:
+    text = "connector: x\nprompt: sk-abcdefghij0123456789\n"
+    told = (
+        "agents/desk.agent.yaml:2:9: this looks like a secret, and agents are kept with all their versions\n"
+        "    2 | ***\n"
+        "      | ^^^\n"
+        "hint: declare a variable under `env:` with `secret: true`, and write `${NAME}`\n"
+    )
+
+    assert validate(text, terminal="err")[1:] == (f"warning: {told}", 0)
+    assert validate(text, "--strict", terminal="err")[1:] == (f"error: {told}", 2)
+
+
+def test_nothing_is_written_when_a_config_is_checked(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: llm, type: llm-scripted, settings: {rules: [{when: 'true', text: hi}]}}]\n"
+        "agents: {a: {connector: llm, prompt: x}}\n",
+        encoding="utf-8",
+    )
+    assert octo("validate", "--config", "app.yaml", terminal="out") == (
+        "app.yaml is valid: 0 flows, 1 connector, 0 blocks, 1 agent\n",
+        "",
+        0,
+    )
+    assert not (tmp_path / ".octo").exists()
