@@ -46,7 +46,7 @@ def test_a_literal_secret_is_a_warning_and_strictly_a_problem(validate: Any) -> 
     text = "connector: x\nprompt: sk-abcdefghij0123456789\n"
     told = (
         "agents/desk.agent.yaml:2:9: this looks like a secret, and agents are kept with all their versions\n"
-        "    2 | ***\n"
+        "      | ***\n"
         "      | ^^^\n"
         "hint: declare a variable under `env:` with `secret: true`, and write `${NAME}`\n"
     )
