@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
     from octo.errors import OctoError
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["completed", "dropped", "failed"]
 AgentSource: TypeAlias = Literal["inline", "deployed", "pinned", "draft"]
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def event(kind: type[T]) -> type[T]:
+    """Makes a dataclass that nobody changes: the type checker sees to that, for the classes are many and on the way of
+    every start, and each would take twice as long to make if it were frozen, and its events, too.
+    """
+    return dataclass(slots=True)(kind)
+
+
+@event
 class Event:
     """Base of all events. `address` is the block's, or the flow's name; empty for a run's own events."""
 
@@ -24,7 +34,7 @@ class Event:
     event_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class SourceEmitted(Event):
     """A source made a message of its own accord. `address` is the name of the flow."""
 
@@ -32,7 +42,7 @@ class SourceEmitted(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class FlowStarted(Event):
     """A flow received a message."""
 
@@ -41,7 +51,7 @@ class FlowStarted(Event):
     """Whether it goes on with something that another run made, and has an outcome of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class FlowEnded(Event):
     """A flow is done with a message."""
 
@@ -51,7 +61,7 @@ class FlowEnded(Event):
     error: OctoError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class BlockEntered(Event):
     """A block is about to run."""
 
@@ -59,7 +69,7 @@ class BlockEntered(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class BlockLeft(Event):
     """A block ran, failed or dropped its message."""
 
@@ -82,7 +92,7 @@ class AgentStamp:
     """Of the agent's value."""
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class AgentStarted(Event):
     """An agent begins to work on a message."""
 
@@ -91,7 +101,7 @@ class AgentStarted(Event):
     stamp: AgentStamp = AgentStamp()
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class AgentEnded(Event):
     """An agent is done; `reason` says why it took its default path, if it did."""
 
@@ -103,14 +113,14 @@ class AgentEnded(Event):
     error: OctoError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class TurnStarted(Event):
     """A model call is about to be made. `iteration` counts from 1."""
 
     iteration: int
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class TurnEnded(Event):
     """A model call is over."""
 
@@ -128,7 +138,7 @@ class TurnEnded(Event):
     """What the call is for, when it is no turn of the agent."""
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class CompactionStarted(Event):
     """The next prompt of an agent would have `before` tokens, and `most` are allowed; it is made shorter."""
 
@@ -137,7 +147,7 @@ class CompactionStarted(Event):
     most: int
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class CompactionEnded(Event):
     """The conversation of an agent was made shorter by so many turns, if that was possible."""
 
@@ -148,7 +158,7 @@ class CompactionEnded(Event):
     dropped: int
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class TextsEmbedded(Event):
     """A block asked a model for the vectors of some texts."""
 
@@ -163,7 +173,7 @@ class TextsEmbedded(Event):
     error: OctoError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class ModelDelta(Event):
     """A fragment of an answer that is being streamed."""
 
@@ -171,7 +181,7 @@ class ModelDelta(Event):
     delta: Delta
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class ToolCalled(Event):
     """The model asked for a tool, which is about to run."""
 
@@ -181,7 +191,7 @@ class ToolCalled(Event):
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class ToolStarted(Event):
     """A tool call has its turn; what happens from now on in the same task is its doing."""
 
@@ -190,7 +200,7 @@ class ToolStarted(Event):
     call_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class ToolReturned(Event):
     """A tool call is over; `text` is what the model will read."""
 
@@ -202,7 +212,7 @@ class ToolReturned(Event):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class AgentGaveUp(Event):
     """An agent gave up and takes its default path, if it has one; `detail` is the model's own reason, if any."""
 
@@ -211,7 +221,7 @@ class AgentGaveUp(Event):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class LogLine(Event):
     """A flow wrote a line to the process log."""
 
