@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from octo.config import address
@@ -36,6 +37,9 @@ def addresses_of(trial: Trial, config: Config) -> dict[str, str]:
         try:
             block = address.find(config, name)
         except UsageError as error:
+            if _lies_in_linked_agent(config, name):
+                found[name] = name
+                continue
             problems.append(trial.problem(keys, f'{keys[0]} "{name}": {error.message}', error.hint))
             continue
         found[name] = block.place.address
@@ -45,7 +49,7 @@ def addresses_of(trial: Trial, config: Config) -> dict[str, str]:
             others = [other.address for _, other in address.blocks(config) if other.type in fitting]
             problems.append(trial.problem(keys, f"`{name}` {fault}", did_you_mean(name, others) or none))
     if any(call.count == 0 for call in case.tools):
-        tools = [tool.name for _, block in address.blocks(config) for tool in getattr(block, "tools", ())]
+        tools = list(dict.fromkeys(_tools(config)))
         for index, call in enumerate(case.tools):
             if call.count == 0 and call.name not in tools:
                 text = f'tools "{call.name}": no agent has a tool of this name (tools: {", ".join(tools) or "none"})'
@@ -57,4 +61,29 @@ def addresses_of(trial: Trial, config: Config) -> dict[str, str]:
 
 def has_tools(config: Config) -> bool:
     """Whether models may call tools, and so some that do not exist."""
-    return any(getattr(block, "tools", ()) for _, block in address.blocks(config))
+    return any(True for _ in _tools(config))
+
+
+def _tools(config: Config) -> Iterator[str]:
+    """The names of all tools, those of agents with a name included."""
+    for _, block in address.blocks(config):
+        yield from (tool.name for tool in getattr(block, "tools", ()))
+    for agent in config.declared_agents:
+        tools = agent.written.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                yield tool["name"]
+
+
+def _lies_in_linked_agent(config: Config, name: str) -> bool:
+    """Whether an address leads into a tool of an agent that is looked up when its block runs."""
+    segments = name.split(".")
+    for end in range(2, len(segments)):
+        outer = ".".join([*segments[: end - 1], segments[end - 1].partition("[")[0]])
+        try:
+            block = address.find(config, outer)
+        except UsageError:
+            return False
+        if getattr(block, "link", None) is not None:
+            return True
+    return False

@@ -340,3 +340,40 @@ async def test_turns_that_nobody_asks_for_are_noted(tmp_path, turns, note):
     (result,) = await run(tmp_path, AGENT, suite)
 
     assert (result.status, result.error, result.notes) == ("passed", "", (note,))
+
+
+LINKED = """
+    connectors:
+      - { name: desk, type: llm-scripted, settings: { turns: [ { text: unused } ] } }
+      - { name: law, type: llm-scripted, settings: { turns: [ { text: no } ] } }
+    agents:
+      - name: desk
+        connector: desk
+        prompt: Answer.
+        tools: [ { name: refund, process: [] }, { name: lawyer, agent: lawyer } ]
+      - { name: lawyer, connector: law, prompt: Say no. }
+    flows:
+      - name: main
+        process: [ { type: ai-agent, name: agent, agent: desk, input: body } ]
+"""
+
+
+async def test_the_tools_of_an_agent_with_a_name_are_known_and_what_they_are_sent(tmp_path):
+    suite = """
+    flow: main
+    inputs: { ask: { data: hello } }
+    models:
+      desk:
+        - calls: [ { name: lawyer, args: { user_message: may I? } } ]
+        - text: done
+    cases:
+      - name: one
+        input: ask
+        expect: { body: done }
+        tools: [ { name: refund, count: 0 }, { name: lawyer, count: 1 } ]
+        sent:
+          'main.agent[lawyer].ai-agent': { count: 1, records: [ { that: [ 'last.text == "may I?"' ] } ] }
+    """
+    (result,) = await run(tmp_path, LINKED, suite)
+
+    assert (result.status, result.error) == ("passed", "")
