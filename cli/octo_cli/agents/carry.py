@@ -42,6 +42,7 @@ def export(
     ] = None,
     config: OfConfig = None,
     store: StoreDirectory = None,
+    user: User = None,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -54,7 +55,7 @@ def export(
     from octo.agent.references import Reference
     from octo.store import agents
 
-    desk = desks.begin(context, store, config, json=json, debug=debug)
+    desk = desks.begin(context, store, config, user, json=json, debug=debug)
     if not names and not flow:
         raise UsageError("nothing is named to export", hint="name agents, or a flow with `--flow NAME`")
     needed = desk.needed_config() if with_deps or flow else None

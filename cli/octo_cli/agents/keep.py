@@ -9,7 +9,7 @@ import typer
 from octo_cli import logs
 from octo_cli.agents import desk as desks
 from octo_cli.agents import words
-from octo_cli.agents.desk import Desk, Name, OfConfig, Yes
+from octo_cli.agents.desk import Desk, Name, OfConfig, User, Yes
 from octo_cli.asking import agreed
 from octo_cli.options import AsJson, Debug, StoreDirectory
 
@@ -23,6 +23,7 @@ def clear_history(
     yes: Yes = False,
     config: OfConfig = None,
     store: StoreDirectory = None,
+    user: User = None,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -34,7 +35,7 @@ def clear_history(
     from octo.agent import versions
     from octo.store import agents
 
-    desk = desks.begin(context, store, config, json=json, debug=debug, load=False)
+    desk = desks.begin(context, store, config, user, json=json, debug=debug, load=False)
     row = _known(desk, name)
     old = desk.read(lambda db: len(agents.versions(db, name)) - 1)
     if not yes and not agreed(desk.session, f"remove {_count(old, 'version')} of `{name}`, all but v{row.version}?"):
@@ -56,6 +57,7 @@ def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name")],
     config: OfConfig = None,
     store: StoreDirectory = None,
+    user: User = None,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -66,7 +68,7 @@ def rename(
     from octo.agent import versions
     from octo.store import agents
 
-    desk = desks.begin(context, store, config, json=json, debug=debug)
+    desk = desks.begin(context, store, config, user, json=json, debug=debug)
     desk.run(versions.rename(desk.store, old, new))
     blocks = words.linked_from(desk).get(old, [])
     configs, row = desk.read(lambda db: (agents.configs_that_ran(db, old), agents.agent(db, new)))
@@ -89,6 +91,7 @@ def delete(
     yes: Yes = False,
     config: OfConfig = None,
     store: StoreDirectory = None,
+    user: User = None,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -99,7 +102,7 @@ def delete(
     from octo.agent import versions
     from octo.store import agents
 
-    desk = desks.begin(context, store, config, json=json, debug=debug, load=False)
+    desk = desks.begin(context, store, config, user, json=json, debug=debug, load=False)
     row = desk.read(lambda db: agents.agent(db, name))
     if row is None and not desk.read(lambda db: agents.is_taken(db, name)):
         raise versions.not_found(name, desk.read(agents.names))

@@ -98,6 +98,7 @@ def history(
     name: Name,
     config: OfConfig = None,
     store: StoreDirectory = None,
+    user: User = None,
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -108,7 +109,7 @@ def history(
     from octo.agent import versions
     from octo.store import agents
 
-    desk = desks.begin(context, store, config, json=json, debug=debug, load=False)
+    desk = desks.begin(context, store, config, user, json=json, debug=debug, load=False)
 
     def work(db: Connection) -> tuple[AgentRow, list[VersionRow]]:
         row = agents.agent(db, name)
