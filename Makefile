@@ -25,7 +25,7 @@ unit: $(VENV)/.installed-dev
 	$(if $(VECTORS),OCTO_CEL_VECTORS=$(abspath $(VECTORS))) $(BIN)/pytest -n auto --dist worksteal
 
 validate: $(VENV)/.installed
-	@for sample in $(filter-out %_test.yaml,$(wildcard samples/*.yaml)); do ANTHROPIC_API_KEY=sk-ant-none $(BIN)/octo validate --config $$sample || exit 2; done
+	@for sample in $(filter-out %_test.yaml,$(wildcard samples/*.yaml samples/agents/*.yaml)); do ANTHROPIC_API_KEY=sk-ant-none $(BIN)/octo validate --config $$sample || exit 2; done
 	$(BIN)/octo test samples
 
 # PART limits it to some tests, COUNT is how many examples each property there tries: make soak PART=tests/engine/llm COUNT=20000
