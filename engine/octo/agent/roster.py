@@ -63,10 +63,10 @@ def laid_over(entries: Iterable[E], overlay: Overlay) -> tuple[E, ...]:
 
 async def described(entries: tuple[E, ...], run: Run) -> tuple[E, ...]:
     """The tools, each with words for the model: those that only name an agent have the words of that."""
-    from octo.agent import linked  # which knows all kinds of tools
-
     if not any(entry.link and not entry.description.strip() for entry in entries):
         return entries
+    from octo.agent import linked  # which knows all kinds of tools
+
     return tuple(
         [
             entry.model_copy(update={"description": await linked.description(entry.link, run) or entry.name})

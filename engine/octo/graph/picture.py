@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from octo.block import Block, Branch, Chain
 from octo.config.explain import plain
 from octo.config.model import Config, Flow
+from octo.config.names import calls_of, names_in
 from octo.connector import Connector, Source
 from octo.errors import UsageError, did_you_mean
 from octo.fields import ConnectorName, FlowName, Model
@@ -205,8 +206,8 @@ class _Painter:
             address=self.mask(block.address),
             place=self._place(block.place.path),
             settings=self._settings(block, frozenset({*_TOOLS, *(str(branch.path[0]) for branch in block.branches())})),
-            calls=tuple(name for name in map(self.mask, _names(block, FlowName)) if name not in of_lanes),
-            uses=tuple(map(self.mask, _names(block, ConnectorName))),
+            calls=tuple(name for name in map(self.mask, names_in(block, FlowName)) if name not in of_lanes),
+            uses=tuple(map(self.mask, names_in(block, ConnectorName))),
             lanes=lanes,
         )
 
@@ -232,7 +233,7 @@ class _Painter:
         """A tool without blocks of its own."""
         if getattr(tool, "web_search", False):
             return Lane("web search", "tool", (), (), ("the web",))
-        calls = tuple(map(self.mask, _names(tool, FlowName)))
+        calls = tuple(map(self.mask, names_in(tool, FlowName)))
         given = self._settings(tool, frozenset({"name"}))
         return Lane(self.mask(str(getattr(tool, "name", ""))), "tool", given, (), calls)
 
@@ -255,42 +256,6 @@ def _text(value: Json) -> str:
         return value.strip()
     line = json.dumps(value, ensure_ascii=False)
     return line if len(line) <= _SHORT else json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def calls_of(flow: Flow) -> Iterator[str]:
-    """The names of the flows that a flow calls, as often as it does."""
-    for chain in (flow.process, flow.error or ()):
-        yield from _calls_in(chain)
-
-
-def _calls_in(chain: Chain) -> Iterator[str]:
-    for block in chain:
-        yield from _names(block, FlowName)
-        for branch in block.branches():
-            yield from _calls_in(branch.chain)
-
-
-def _names(model: Model, kind: type[str]) -> list[str]:
-    """The names of a kind in the settings of a model, those of inner blocks left out; each once."""
-    return list(dict.fromkeys(_found(model, kind)))
-
-
-def _found(value: object, kind: type[str]) -> Iterator[str]:
-    match value:
-        case str() if isinstance(value, kind):
-            yield str(value)
-        case Model():
-            for name in type(value).model_fields:
-                inner = getattr(value, name)
-                if not isinstance(inner, Block):
-                    yield from _found(inner, kind)
-        case tuple() | list():
-            for item in value:
-                if not isinstance(item, Block):
-                    yield from _found(item, kind)
-        case dict():
-            for item in value.values():
-                yield from _found(item, kind)
 
 
 def _value_at(model: Model, path: tuple[str | int, ...]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from octo.config.address import blocks
+from octo.config.names import calls_of
 
 if TYPE_CHECKING:
     from octo.config.model import Config
@@ -17,8 +18,6 @@ def flows_with_agents(config: Config) -> frozenset[str]:
     found = {flow.title for flow, block in blocks(config) if block.type == _AGENT}
     if not found:
         return frozenset()
-    from octo.graph.picture import calls_of
-
     calls = {flow.title: set(calls_of(flow)) for flow in config.flows}
     while more := {title for title, called in calls.items() if title not in found and called & found}:
         found |= more
