@@ -12,8 +12,17 @@ from octo.agent.reply import is_malformed, readable
 from octo.agent.telling import Telling
 from octo.config.pricing import bill, bill_of_failure
 from octo.errors import OctoError, ProviderError
-from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, ToolCall, ToolChoice, ToolDefinition, ToolResult
-from octo.llm.model import ChatModel
+from octo.fields import ResourceText, refusal
+from octo.llm.chat import (
+    ChatMessage,
+    ChatModel,
+    ChatRequest,
+    ChatResponse,
+    ToolCall,
+    ToolChoice,
+    ToolDefinition,
+    ToolResult,
+)
 from octo.message import HIDDEN_PREFIX, Message
 from octo.values import Json, dumps, parse
 
@@ -112,6 +121,13 @@ class Conversation:
 def _charge(paid: Usage | None, budgets: Iterable[Budget]) -> None:
     for one in budgets:
         one.charge(paid)
+
+
+def said(prompt: ResourceText, block_type: str) -> ResourceText:
+    """A prompt that says something. Anything else is a problem of the setting."""
+    if not prompt.strip():
+        raise refusal(f"{block_type} requires a prompt, found none")
+    return prompt
 
 
 def arguments(call: ToolCall) -> dict[str, Json]:

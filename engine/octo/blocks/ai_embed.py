@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pydantic import field_validator
+
 from octo import budget
 from octo.block import Block, Finding
 from octo.chat_connector import ChatConnector
 from octo.config.pricing import cost_of
 from octo.errors import OctoError, ProviderError
-from octo.fields import Expression, Int, LlmName, Name, Text
+from octo.fields import Expression, Int, LlmName, Name, Text, refusal
+from octo.llm.chat import ChatModel
 from octo.llm.embedding import EmbedRequest
-from octo.llm.model import ChatModel
 from octo.llm.providers import PROVIDERS
 from octo.observe import TextsEmbedded
 from octo.values import Json, clean_text, kind_of
@@ -48,6 +50,13 @@ class AiEmbed(Block, type="ai-embed", group="ai"):
     result_var: Text = _RESULT
     """Variable that receives the vector, a list of numbers; for a list of texts, the list of their vectors."""
 
+    @field_validator("dimensions")
+    @classmethod
+    def _is_a_length(cls, dimensions: int) -> int:
+        if dimensions < 0:
+            raise refusal(f"ai-embed: `dimensions` is at least 0, found {dimensions}", "0 leaves it to the model")
+        return dimensions
+
     def check(self, config: Config) -> Iterator[Finding]:
         connector = config.connector(self.connector)
         if isinstance(connector, ChatConnector) and not connector.embeds:
@@ -59,7 +68,7 @@ class AiEmbed(Block, type="ai-embed", group="ai"):
 
     async def execute(self, message: Message, run: Run) -> Message:
         value = run.evaluate(self.text, message, "ai-embed: text")
-        request = EmbedRequest(_texts(value), self.model.strip(), max(self.dimensions, 0))
+        request = EmbedRequest(_texts(value), self.model.strip(), self.dimensions)
         embedded = await self._embedded(request, message, run)
         vectors = [list(vector) for vector in embedded.vectors]
         message.vars[self.result_var.strip() or _RESULT] = vectors if isinstance(value, list) else vectors[0]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, field_validator, model_validator
 
 from octo.agent import attachments
 from octo.agent.answer import unfenced
 from octo.agent.arguments import Checker
-from octo.agent.asking import Conversation
+from octo.agent.asking import Conversation, said
 from octo.agent.reply import unfit
 from octo.block import Block, Finding
 from octo.errors import OctoError
@@ -105,11 +105,28 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
     max_tokens: Int = 0
     """Most tokens of the answer; 0 leaves it to the connector."""
 
+    @field_validator("prompt")
+    @classmethod
+    def _says_something(cls, prompt: ResourceText) -> ResourceText:
+        return said(prompt, cls.type)
+
+    @field_validator("max_tokens")
+    @classmethod
+    def _is_a_cap(cls, tokens: int) -> int:
+        if tokens < 0:
+            raise refusal(f"ai-mapping: `maxTokens` is at least 0, found {tokens}", "0 leaves it to the connector")
+        return tokens
+
+    @field_validator("output_schema")
+    @classmethod
+    def _can_be_checked(cls, schema: dict[str, Json] | None) -> dict[str, Json] | None:
+        if schema is not None and (reason := Checker(schema).unusable):
+            raise refusal(f"ai-mapping: `outputSchema` is not usable: {reason}")
+        return schema
+
     @model_validator(mode="after")
     def _is_usable(self) -> Self:
         refusals = Refusals()
-        if not self.prompt.strip():
-            refusals.add("ai-mapping requires a prompt, found none", "prompt")
         if self.attachments is not None and self.input is None:
             refusals.add(
                 "ai-mapping: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
@@ -123,8 +140,6 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
     def check(self, config: Config) -> Iterator[Finding]:
         if self.attachments is not None:
             yield from attachments.check(self, self.connector, config)
-        if self._checker and (reason := self._checker.unusable):
-            yield Finding(f"ai-mapping: `outputSchema` is not usable: {reason}", ("outputSchema",))
 
     @cached_property
     def _checker(self) -> Checker | None:
@@ -139,7 +154,7 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
             most_calls=1,
             system=self._system,
             opening=self._opening(message, run),
-            max_tokens=self.max_tokens if self.max_tokens > 0 else None,
+            max_tokens=self.max_tokens or None,
         )
         response = await talk.ask()
         name = self.response_media.strip()

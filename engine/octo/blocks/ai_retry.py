@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 
-from octo.agent.asking import BudgetSpent, Conversation, arguments, shown, variables
+from octo.agent.asking import BudgetSpent, Conversation, arguments, said, shown, variables
 from octo.agent.reply import cut_off
 from octo.block import Block, Chain
 from octo.errors import OctoError
-from octo.fields import Int, LlmName, Refusals, ResourceText
+from octo.fields import Int, LlmName, ResourceText
 from octo.llm.chat import ToolDefinition, ToolResult, user
 from octo.message import HIDDEN_PREFIX
 from octo.run import ChainFailed, failure_of
+from octo.values import kind_of
 
 if TYPE_CHECKING:
     from octo.llm.chat import ChatResponse, ToolCall
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from octo.values import Json
 
 REVISE: Final = "revise_message"
+ERROR: Final = "error"
+"""The variable that tells of the failure; no repair changes it."""
 _ATTEMPTS: Final = 3
 
 _ROLE: Final = (
@@ -38,7 +41,7 @@ _TOOL: Final = ToolDefinition(
         "required": ["body"],
         "properties": {
             "body": {"description": "The whole new body: any JSON value."},
-            "variables": {"type": "object", "description": "Variables to set, by their names."},
+            "variables": {"type": "object", "description": f"Variables to set, by their names; not `{ERROR}`."},
         },
     },
 )
@@ -66,13 +69,10 @@ class AiRetry(Block, type="ai-retry", group="ai", composite=True):
     error: Chain | None = None
     """Runs when no repair helped, and reads `vars.error` (`message`, `flow`, `block`)."""
 
-    @model_validator(mode="after")
-    def _is_usable(self) -> Self:
-        refusals = Refusals()
-        if not self.prompt.strip():
-            refusals.add("ai-retry requires a prompt, found none", "prompt")
-        refusals.raise_if_any()
-        return self
+    @field_validator("prompt")
+    @classmethod
+    def _says_something(cls, prompt: ResourceText) -> ResourceText:
+        return said(prompt, cls.type)
 
     async def execute(self, message: Message, run: Run) -> Message:
         failure = await self._failure(message, run)
@@ -80,22 +80,24 @@ class AiRetry(Block, type="ai-retry", group="ai", composite=True):
             return message
         talk = self._conversation(message, run)
         spent: BudgetSpent | None = None
+        repairs = 0
+        reason = ""
         while talk.may_ask:
             try:
                 response = await talk.ask()
+                call = _repair(message, response)
             except BudgetSpent as error:
                 spent = error
                 break
             except OctoError as error:
-                run.log("warn", f"the message cannot be repaired: {error.message}", block=self.address)
+                reason = error.message
                 break
-            call = _revision(response)
-            if call is None or not _revise(message, call):
-                break
+            repairs += 1
             failure = await self._failure(message, run)
             if failure is None:
                 return message
             talk.go_on(response, _results(response, call, _state(message)))
+        self._tell_why(run, repairs, reason)
         return await self._recover(message, run, failure, spent)
 
     async def _failure(self, message: Message, run: Run) -> OctoError | None:
@@ -104,7 +106,7 @@ class AiRetry(Block, type="ai-retry", group="ai", composite=True):
         try:
             await run.chain(self.process, message)
         except OctoError as error:
-            message.vars["error"] = failure_of(error, self.place.name)
+            message.vars[ERROR] = failure_of(error, self.place.name)
             return error
         return None
 
@@ -120,6 +122,13 @@ class AiRetry(Block, type="ai-retry", group="ai", composite=True):
             tools=(_TOOL,),
         )
 
+    def _tell_why(self, run: Run, repairs: int, reason: str) -> None:
+        if repairs:
+            tried = f"{repairs} repair{'' if repairs == 1 else 's'} did not help"
+            reason = f"{tried}, and then: {reason}" if reason else tried
+        if reason:
+            run.log("warn", f"the message cannot be repaired: {reason}", block=self.address)
+
     async def _recover(self, message: Message, run: Run, failure: OctoError, spent: BudgetSpent | None) -> Message:
         """End without a repair: on the error chain if there is one, else with the last failure of the chain."""
         if self.error:
@@ -134,33 +143,32 @@ class AiRetry(Block, type="ai-retry", group="ai", composite=True):
 
 def _state(message: Message) -> str:
     """What the model reads of a failure."""
-    parts = {"Error": message.vars["error"], "Body": message.body, "Variables": variables(message)}
+    parts = {"Error": message.vars[ERROR], "Body": message.body, "Variables": variables(message)}
     return "\n\n".join(f"{name}:\n{shown(value)}" for name, value in parts.items())
 
 
-def _revision(response: ChatResponse) -> ToolCall | None:
-    """The first call that repairs the message, when it is whole and the model did not refuse."""
+def _repair(message: Message, response: ChatResponse) -> ToolCall:
+    """Carry out the first call that repairs the message. Raises OctoError when there is none that can be used."""
     if response.stop_reason == "refusal":
-        return None
+        raise OctoError("the model refused to")
     call = next((call for call in response.calls if call.name == REVISE), None)
-    return None if call is cut_off(response) else call
-
-
-def _revise(message: Message, call: ToolCall) -> bool:
-    """Carry a repair out; whether there was one to carry out."""
+    if call is None:
+        raise OctoError(f"the model did not call `{REVISE}`")
+    if call is cut_off(response):
+        raise OctoError(f"the output cap (`maxTokens`) cut the call of `{REVISE}` off")
     try:
         given = arguments(call)
-    except ValueError:
-        return False
+    except ValueError as error:
+        raise OctoError(f"the arguments of `{REVISE}` cannot be used: {error}") from None
     changed: Json = given.get("variables")
     if not isinstance(changed, dict | None):
-        return False
+        raise OctoError(f"the arguments of `{REVISE}` cannot be used: `variables` is {kind_of(changed)}, no object")
     if "body" in given:
         message.body = given["body"]
     for name, value in (changed or {}).items():
-        if not name.startswith(HIDDEN_PREFIX):
+        if name.strip() and name != ERROR and not name.startswith(HIDDEN_PREFIX):
             message.vars[name] = value
-    return True
+    return call
 
 
 def _results(response: ChatResponse, revision: ToolCall, state: str) -> Iterator[ToolResult]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator
 
-from octo.agent.asking import CUT_OFF, BudgetSpent, Conversation, arguments, shown, variables
+from octo.agent.asking import CUT_OFF, BudgetSpent, Conversation, arguments, said, shown, variables
 from octo.agent.reply import cut_off
 from octo.block import Block, Chain, SubFlow
+from octo.budget import EXCEEDED
+from octo.errors import OctoError, shortened
 from octo.fields import LlmName, Model, Refusals, ResourceText, Text
 from octo.llm.chat import ToolDefinition, ToolResult, user
 
@@ -40,6 +42,14 @@ _INSPECTION: Final = (
         {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
     ),
 )
+
+
+class Undecided(OctoError):
+    """The model chooses no route."""
+
+    def __init__(self, message: str, *, level: str = "warn") -> None:
+        super().__init__(message)
+        self.level = level
 
 
 class Route(Model):
@@ -75,18 +85,22 @@ class AiRouter(Block, type="ai-router", group="ai", composite=True):
     default: SubFlow | None = None
     """Runs when no route is chosen; without it the message then passes unchanged."""
 
-    @model_validator(mode="after")
-    def _is_usable(self) -> Self:
+    @field_validator("prompt")
+    @classmethod
+    def _says_something(cls, prompt: ResourceText) -> ResourceText:
+        return said(prompt, cls.type)
+
+    @field_validator("routes")
+    @classmethod
+    def _can_be_told_apart(cls, routes: tuple[Route, ...]) -> tuple[Route, ...]:
         refusals = Refusals()
-        if not self.prompt.strip():
-            refusals.add("ai-router requires a prompt, found none", "prompt")
         seen: set[str] = set()
-        for index, route in enumerate(self.routes):
-            for text, key in self._faults(index, route, seen):
-                refusals.add(text, "routes", index, *key)
+        for index, route in enumerate(routes):
+            for text, key in cls._faults(index, route, seen):
+                refusals.add(text, index, *key)
             seen.add(route.name)
         refusals.raise_if_any()
-        return self
+        return routes
 
     @staticmethod
     def _faults(index: int, route: Route, seen: set[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -109,7 +123,7 @@ class AiRouter(Block, type="ai-router", group="ai", composite=True):
         return await run.chain(route.process, message)
 
     async def _chosen(self, message: Message, run: Run) -> Route | None:
-        """The route that the model chooses, if it chooses one."""
+        """The route that the model chooses; none when it does not, which the log then tells the reason of."""
         talk = Conversation(
             self,
             self.connector,
@@ -121,26 +135,44 @@ class AiRouter(Block, type="ai-router", group="ai", composite=True):
             tools=self._tools,
             tool_choice="any",
         )
+        try:
+            return await self._decided(talk, message)
+        except Undecided as error:
+            run.log(error.level, f"no route is chosen: {error.message}", block=self.address)
+            return None
+
+    async def _decided(self, talk: Conversation, message: Message) -> Route:
+        """The route that the model decides for. Raises Undecided, and OctoError when it cannot be asked."""
         while talk.may_ask:
             try:
                 response = await talk.ask()
-            except BudgetSpent:
-                return None
-            if response.stop_reason == "refusal" or not response.calls:
-                return None
+            except BudgetSpent as error:
+                raise Undecided(EXCEEDED) from error
+            if response.stop_reason == "refusal":
+                raise Undecided("the model refused to")
+            if not response.calls:
+                raise Undecided("the model called no tool")
             cut = cut_off(response)
             for call in response.calls:
                 if call.name == DECIDE:
-                    return None if call is cut else self._named(call)
+                    return self._named(call, is_whole=call is not cut)
             talk.go_on(response, self._looked(message, response, cut))
-        return None
+        raise Undecided(f"the model came to no decision in {_MOST_CALLS} calls")
 
-    def _named(self, call: ToolCall) -> Route | None:
+    def _named(self, call: ToolCall, *, is_whole: bool) -> Route:
+        """The route that a call names. Raises Undecided."""
+        if not is_whole:
+            raise Undecided(f"the output cap (`maxTokens`) cut the call of `{DECIDE}` off")
         try:
             name = arguments(call).get("route")
-        except ValueError:
-            return None
-        return next((route for route in self.routes if route.name == name), None)
+        except ValueError as error:
+            raise Undecided(f"the arguments of `{DECIDE}` cannot be used: {error}") from None
+        if name == UNSURE:
+            raise Undecided("the model is not sure, or finds none right", level="info")
+        for route in self.routes:
+            if route.name == name:
+                return route
+        raise Undecided(f"the model names no route that there is: {shortened(shown(name))}")
 
     def _looked(self, message: Message, response: ChatResponse, cut: ToolCall | None) -> Iterator[ToolResult]:
         """What the model finds when it looks at the message."""

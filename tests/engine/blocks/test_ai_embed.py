@@ -146,7 +146,13 @@ async def test_empty_text_inside_a_list_is_passed_on():
     assert asked[0].texts == ("red", "")
 
 
-@pytest.mark.parametrize(("given", "sent"), [(0, 0), (-1, 0), (256, 256)], ids=["zero", "negative", "length"])
+def test_a_length_below_zero_means_nothing():
+    ((_, message, hint),) = problems(f"{EMBED}  dimensions: -1\n")
+
+    assert (message, hint) == ("ai-embed: `dimensions` is at least 0, found -1", "0 leaves it to the model")
+
+
+@pytest.mark.parametrize(("given", "sent"), [(0, 0), (256, 256)], ids=["zero", "length"])
 async def test_the_length_is_sent_when_there_is_one(given, sent):
     _, asked = await embed(f"{EMBED}  dimensions: {given}\n", "red", [1.0])
 

@@ -105,6 +105,34 @@ def test_a_schema_that_cannot_be_used_is_refused(schema, expected):
     assert message.startswith(expected)
 
 
+def test_a_cap_below_zero_means_nothing():
+    assert problems(f"{MAPPING}  maxTokens: -1\n") == [
+        (6, "ai-mapping: `maxTokens` is at least 0, found -1", "0 leaves it to the connector")
+    ]
+
+
+def test_all_that_is_wrong_with_a_mapping_is_told_at_once():
+    block = """
+      type: ai-mapping
+      name: shape
+      connector: n
+      prompt: ' '
+      input: body.
+      inputExample: Ada
+      outputSchema: {enum: 5}
+      maxTokens: -1
+    """
+
+    assert [(line, message) for line, message, _ in problems(block)] == [
+        (3, 'ai-mapping "shape": connector "n" is not configured'),
+        (4, "ai-mapping requires a prompt, found none"),
+        (5, 'compile expression "body.": expected a name after `.`, found end of expression'),
+        (6, "expected an example, found text that is not JSON: expecting value at line 1, column 1"),
+        (7, 'ai-mapping: `outputSchema` is not usable: 5 is not of type "array"'),
+        (8, "ai-mapping: `maxTokens` is at least 0, found -1"),
+    ]
+
+
 @pytest.mark.parametrize("key", ["inputExample", "outputExample", "outputSchema", "input", "attachments"])
 @pytest.mark.parametrize("value", ["", "''", "'  '", "null"], ids=["nothing", "empty", "blank", "null"])
 def test_what_is_blank_is_not_given(key, value):
@@ -204,7 +232,7 @@ async def test_an_example_may_be_any_json(example, text):
     assert ran.requests[0].system.endswith(f"\n\nExample output:\n{text}")
 
 
-@pytest.mark.parametrize(("given", "sent"), [(0, None), (-1, None), (300, 300)], ids=["zero", "negative", "cap"])
+@pytest.mark.parametrize(("given", "sent"), [(0, None), (300, 300)], ids=["zero", "cap"])
 async def test_the_cap_of_the_answer_is_sent_when_there_is_one(given, sent):
     ran = await run(f"{MAPPING}  maxTokens: {given}\n", reply("1"))
 

@@ -75,6 +75,17 @@ def test_a_retry_that_cannot_work_is_refused(old, new, expected):
     assert message == expected
 
 
+def test_all_that_is_wrong_with_a_retry_is_told_at_once():
+    block = "type: ai-retry\nconnector: n\nprompt: ' '\nprocess: []\nmaxAttempts: x"
+
+    assert [(line, message) for line, message, _ in problems(block)] == [
+        (2, 'ai-retry: connector "n" is not configured'),
+        (3, "ai-retry requires a prompt, found none"),
+        (4, "`process` needs at least one entry"),
+        (5, "expected a whole number, found the text `x`"),
+    ]
+
+
 def test_the_protected_chain_is_not_empty():
     ((_, message, _),) = problems("type: ai-retry\nconnector: m\nprompt: p\nprocess: []")
 
@@ -169,6 +180,7 @@ async def test_a_tool_is_offered_and_not_forced_and_nothing_is_cached():
         pytest.param({"body": 1, "variables": {}}, 1.0, {"v": 1.0}, id="no variables"),
         pytest.param({"body": 1, "variables": None}, 1.0, {"v": 1.0}, id="null variables"),
         pytest.param({"variables": {"__own": 2}}, {"a": 1.0}, {"v": 1.0}, id="variables of the runtime"),
+        pytest.param({"variables": {"": 2, " ": 3}}, {"a": 1.0}, {"v": 1.0}, id="variables without a name"),
     ],
 )
 async def test_what_a_repair_changes(arguments, body, variables):
@@ -176,6 +188,14 @@ async def test_what_a_repair_changes(arguments, body, variables):
 
     own = {name: value for name, value in ran.message.vars.items() if name not in ("error", "runs")}
     assert (ran.message.body, own) == (body, variables)
+
+
+async def test_a_repair_does_not_change_what_is_told_of_the_failure():
+    ran = await run(
+        RETRY, reply("", revise(body=1, variables={"error": "none"})), actions={"order": fails("no stock")}, body=0
+    )
+
+    assert ran.message.vars["error"] == {"message": 'block "order": no stock', "flow": "mend", "block": "order"}
 
 
 async def test_an_empty_argument_text_repairs_nothing_and_the_chain_runs_again():
@@ -270,22 +290,42 @@ async def test_without_an_error_chain_the_last_failure_of_the_chain_is_that_of_t
     assert error.value.address == "f.mend[process].order"
 
 
+NO_CALL = "the model did not call `revise_message`"
+BAD_ARGUMENTS = "the arguments of `revise_message` cannot be used: "
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "why"),
     [
-        pytest.param(reply("It cannot be repaired."), id="prose"),
-        pytest.param(reply(""), id="nothing"),
-        pytest.param(reply("", call("other")), id="another tool"),
-        pytest.param(reply("", call("revise_message", "{")), id="not JSON"),
-        pytest.param(reply("", call("revise_message", "[1]")), id="no object"),
-        pytest.param(reply("", revise(body=1, variables=[])), id="variables are a list"),
-        pytest.param(reply("", revise(body=1, variables="x")), id="variables are text"),
-        pytest.param(reply("", revise(body=1), stop="refusal"), id="refusal"),
-        pytest.param(reply("", revise(body=1), stop="max_tokens"), id="cut off"),
-        pytest.param(ProviderError("down"), id="failed call"),
+        pytest.param(reply("It cannot be repaired."), NO_CALL, id="prose"),
+        pytest.param(reply(""), NO_CALL, id="nothing"),
+        pytest.param(reply("", call("other")), NO_CALL, id="another tool"),
+        pytest.param(
+            reply("", call("revise_message", "{")),
+            f"{BAD_ARGUMENTS}not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            id="not JSON",
+        ),
+        pytest.param(reply("", call("revise_message", "[1]")), f"{BAD_ARGUMENTS}expected an object", id="no object"),
+        pytest.param(
+            reply("", revise(body=1, variables=[])),
+            f"{BAD_ARGUMENTS}`variables` is a list, no object",
+            id="variables are a list",
+        ),
+        pytest.param(
+            reply("", revise(body=1, variables="x")),
+            f"{BAD_ARGUMENTS}`variables` is text, no object",
+            id="variables are text",
+        ),
+        pytest.param(reply("", revise(body=1), stop="refusal"), "the model refused to", id="refusal"),
+        pytest.param(
+            reply("", revise(body=1), stop="max_tokens"),
+            "the output cap (`maxTokens`) cut the call of `revise_message` off",
+            id="cut off",
+        ),
+        pytest.param(ProviderError("down"), "ai-retry: down", id="failed call"),
     ],
 )
-async def test_an_answer_without_a_usable_repair_ends_the_attempts(answer):
+async def test_an_answer_without_a_usable_repair_ends_the_attempts_and_the_log_says_why(answer, why):
     actions = {"order": fails("one")}
 
     ran = await run(RETRY + ERROR, answer, actions=actions, body=7)
@@ -293,6 +333,23 @@ async def test_an_answer_without_a_usable_repair_ends_the_attempts(answer):
     assert ran.message.body["gave up"]["message"] == 'block "order": one'
     assert ran.message.body["body"] == 7
     assert ran.message.vars["runs"] == 1
+    assert ran.log == [f"the message cannot be repaired: {why}"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        pytest.param([1], "1 repair did not help, and then: the model did not call `revise_message`", id="one"),
+        pytest.param([1, 2, 3], "3 repairs did not help", id="all"),
+    ],
+)
+async def test_the_log_counts_the_repairs_that_did_not_help(answers, why):
+    replies = [reply("", revise(body=body)) for body in answers]
+    given_up = [reply("I give up.")] if len(answers) < 3 else []
+
+    ran = await run(RETRY + ERROR, *replies, *given_up, actions={"order": fails("a", "b", "c", "d")})
+
+    assert ran.log == [f"the message cannot be repaired: {why}"]
 
 
 async def test_a_failed_model_call_never_surfaces_but_in_the_log():
@@ -300,12 +357,6 @@ async def test_a_failed_model_call_never_surfaces_but_in_the_log():
         await run(RETRY, ProviderError("llm-x complete: down"), actions={"order": fails("one")})
 
     assert error.value.message == 'block "mend": block "order": one'
-
-
-async def test_a_failed_model_call_is_logged():
-    ran = await run(RETRY + ERROR, ProviderError("llm-x complete: down"), actions={"order": fails("one")})
-
-    assert ran.log == ["the message cannot be repaired: ai-retry: llm-x complete: down"]
 
 
 async def test_a_call_that_cannot_be_read_is_asked_for_once_more_within_the_attempts():

@@ -90,6 +90,28 @@ def test_a_router_that_cannot_work_is_refused(old, new, expected):
     assert found[:2] == expected
 
 
+def test_all_that_is_wrong_with_a_router_is_told_at_once():
+    block = """
+      type: ai-router
+      connector: n
+      prompt: ''
+      routes:
+        - {name: a, description: x}
+        - {name: a, description: ''}
+        - {name: __guardrail__, description: x}
+        - {name: '', description: x}
+    """
+
+    assert [(line, message) for line, message, _ in problems(block)] == [
+        (2, 'ai-router: connector "n" is not configured'),
+        (3, "ai-router requires a prompt, found none"),
+        (6, "ai-router route `a` is declared twice"),
+        (6, "ai-router route `a` requires a description"),
+        (7, "ai-router route `__guardrail__`: the name is reserved"),
+        (8, "ai-router requires a name for route 3"),
+    ]
+
+
 @pytest.mark.parametrize("key", ["connector", "prompt", "routes"])
 def test_required_keys_are_asked_for(key):
     blocks = {"connector": "m", "prompt": "p", "routes": [{"name": "a", "description": "b"}]}
@@ -217,30 +239,49 @@ async def test_the_first_choice_of_a_reply_decides_whatever_stands_around_it():
     assert len(ran.requests) == 1
 
 
+BAD_ARGUMENTS = "no route is chosen: the arguments of `select_route` cannot be used: "
+NOT_SURE = "no route is chosen: the model is not sure, or finds none right"
+NO_ROUTE = "no route is chosen: the model names no route that there is: "
+REFUSED = "no route is chosen: the model refused to"
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "why"),
     [
-        pytest.param(reply("", choose("shipping")), id="unknown route"),
-        pytest.param(reply("", choose("__guardrail__")), id="not sure"),
-        pytest.param(reply("", call("select_route", {})), id="no route"),
-        pytest.param(reply("", choose("")), id="empty route"),
-        pytest.param(reply("", choose(7)), id="no text"),
-        pytest.param(reply("", call("select_route", "{")), id="not JSON"),
-        pytest.param(reply("", call("select_route", "")), id="no arguments"),
-        pytest.param(reply("", call("select_route", '"billing"')), id="no object"),
-        pytest.param(reply("billing"), id="prose"),
-        pytest.param(reply(""), id="nothing"),
-        pytest.param(reply("No.", stop="refusal"), id="refusal"),
-        pytest.param(reply("No.", choose("billing"), stop="refusal"), id="refusal with a choice"),
-        pytest.param(reply("", choose("billing"), stop="max_tokens"), id="cut off"),
-        pytest.param(reply("", choose("__guardrail__", "a"), choose("billing", "b")), id="not sure first"),
+        pytest.param(reply("", choose("shipping")), f'{NO_ROUTE}"shipping"', id="unknown route"),
+        pytest.param(reply("", choose("__guardrail__")), NOT_SURE, id="not sure"),
+        pytest.param(reply("", call("select_route", {})), f"{NO_ROUTE}null", id="no route"),
+        pytest.param(reply("", choose("")), f'{NO_ROUTE}""', id="empty route"),
+        pytest.param(reply("", choose(7)), f"{NO_ROUTE}7", id="no text"),
+        pytest.param(
+            reply("", call("select_route", "{")),
+            f"{BAD_ARGUMENTS}not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            id="not JSON",
+        ),
+        pytest.param(reply("", call("select_route", "")), f"{NO_ROUTE}null", id="no arguments"),
+        pytest.param(
+            reply("", call("select_route", '"billing"')), f"{BAD_ARGUMENTS}expected an object", id="no object"
+        ),
+        pytest.param(reply("billing"), "no route is chosen: the model called no tool", id="prose"),
+        pytest.param(reply(""), "no route is chosen: the model called no tool", id="nothing"),
+        pytest.param(reply("No.", stop="refusal"), REFUSED, id="refusal"),
+        pytest.param(reply("No.", choose("billing"), stop="refusal"), REFUSED, id="refusal with a choice"),
+        pytest.param(
+            reply("", choose("billing"), stop="max_tokens"),
+            "no route is chosen: the output cap (`maxTokens`) cut the call of `select_route` off",
+            id="cut off",
+        ),
+        pytest.param(reply("", choose("__guardrail__", "a"), choose("billing", "b")), NOT_SURE, id="not sure first"),
     ],
 )
 @pytest.mark.parametrize(("default", "body"), [(DEFAULT, "nobody"), ("", {"a": 1.0})], ids=["default", "none"])
-async def test_without_a_usable_choice_the_default_runs_or_the_message_passes(answer, default, body):
+async def test_without_a_usable_choice_the_default_runs_or_the_message_passes_and_the_log_says_why(
+    answer, why, default, body
+):
     ran = await run(ROUTER + default, answer, body={"a": 1})
 
     assert (ran.message.body, ran.message.vars) == (body, {})
+    assert ran.log == [why]
 
 
 async def test_five_calls_without_a_choice_are_the_most():
@@ -248,6 +289,7 @@ async def test_five_calls_without_a_choice_are_the_most():
 
     assert ran.message.body == "nobody"
     assert len(ran.requests) == 5
+    assert ran.log == ["no route is chosen: the model came to no decision in 5 calls"]
 
 
 async def test_a_choice_in_the_fifth_call_counts():
@@ -330,6 +372,7 @@ async def test_without_a_budget_the_default_is_taken(default, body):
 
     assert ran.message.body == body
     assert ran.requests == []
+    assert ran.log == ["no route is chosen: budget exceeded"]
 
 
 async def test_calls_are_charged_to_the_budget():
