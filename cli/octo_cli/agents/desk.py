@@ -82,7 +82,7 @@ class Desk:
         from octo.store.store import Store
 
         with self.store if self.store.exists() else Store() as store:
-            return signals.run(self.session, store.write(work) if store.path is None else _reading(store, work))
+            return signals.run(self.session, _first(store, work))
 
     def put(self, facts: dict[str, Json]) -> None:
         """Print the answer as one JSON document."""
@@ -109,9 +109,14 @@ class Desk:
         return self.config
 
 
-async def _reading(store: Store, work: Callable[[Connection], T]) -> T:
-    found = await store.read(lambda db: [work(db)], [])
-    return found[0]
+async def _first(store: Store, work: Callable[[Connection], T]) -> T:
+    """What work on a store gives that is there to be read."""
+
+    def listed(db: Connection) -> list[T]:
+        return [work(db)]
+
+    nothing: list[T] = []
+    return (await store.read(listed, nothing))[0]
 
 
 def begin(

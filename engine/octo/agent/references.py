@@ -86,10 +86,9 @@ def _named_in(value: Mapping[str, Json]) -> Iterator[Reference]:
     if _is_name(value.get("flow")):
         yield Reference("flow", value["flow"])
     agent = value.get("agent")
-    if isinstance(agent, dict):
-        agent = agent.get("name")
-    if _is_name(agent):
-        yield Reference("agent", agent.partition("@")[0])
+    linked = agent.get("name") if isinstance(agent, dict) else agent
+    if isinstance(linked, str) and _is_name(linked):
+        yield Reference("agent", linked.partition("@")[0])
     skills = value.get("skills")
     for skill in skills if isinstance(skills, list) else ():
         if isinstance(skill, dict) and _is_name(skill.get("resource")):
