@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from octo import server
-from octo.llm.model import ChatModel
+from octo.llm.chat import ChatModel
 from octo.proxy.access import Entry
 from octo.proxy.app import proxy_app
 from octo.proxy.gateway import Doors, Gateway, Reached

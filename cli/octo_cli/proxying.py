@@ -15,7 +15,7 @@ from octo import server
 from octo.chat_connector import ChatConnector
 from octo.config.load import load
 from octo.errors import OctoError, UsageError, did_you_mean
-from octo.llm.model import ChatModel
+from octo.llm.chat import ChatModel
 from octo.llm.transport import TIME_LIMIT
 from octo.proxy.access import Entry
 from octo.proxy.app import proxy_app

@@ -15,7 +15,7 @@ from octo.fields import LlmName
 
 if TYPE_CHECKING:
     from octo.config.model import Config
-    from octo.llm.model import ChatModel
+    from octo.llm.chat import ChatModel
     from octo.runtime import Runtime
 
 
@@ -102,8 +102,8 @@ def stand_ins(config: Config, name: str) -> tuple[LlmName, ...]:
 
 def _alone(runtime: Runtime, name: str) -> ChatModel:
     """The model of a connector, without those that stand in for it."""
+    from octo.llm.chat import ChatModel
     from octo.llm.failover import Failover
-    from octo.llm.model import ChatModel
 
     live = runtime.live(name, ChatModel)  # type: ignore[type-abstract]  # never instantiated
     return live.alone if isinstance(live, Failover) else live

@@ -18,9 +18,8 @@ from octo.llm.wires.scripted import UsedUp
 
 if TYPE_CHECKING:
     from octo.doubles import Stage
-    from octo.llm.chat import ChatRequest, ChatResponse, OnDelta
+    from octo.llm.chat import ChatModel, ChatRequest, ChatResponse, OnDelta
     from octo.llm.embedding import Embedded, EmbedRequest
-    from octo.llm.model import ChatModel
     from octo.runtime import Runtime
 
 

@@ -17,9 +17,8 @@ from octo.config.model import Config
 from octo.config.pricing import cost
 from octo.connectors.llm import LlmConnector
 from octo.errors import ConfigError, OctoError, missing_extra
-from octo.llm.chat import ChatRequest, ChatResponse, user
+from octo.llm.chat import ChatModel, ChatRequest, ChatResponse, user
 from octo.llm.credentials import Credentials
-from octo.llm.model import ChatModel
 from octo.llm.providers import PROVIDERS
 from octo.runtime import Runtime
 from octo.values import Json

@@ -24,6 +24,7 @@ from octo.config.pricing import bill, bill_of_failure
 from octo.errors import OctoError, ProviderError
 from octo.llm.chat import (
     ChatMessage,
+    ChatModel,
     ChatRequest,
     ChatResponse,
     Text,
@@ -31,7 +32,6 @@ from octo.llm.chat import (
     ToolResult,
     Usage,
 )
-from octo.llm.model import ChatModel
 from octo.values import dumps, parse
 
 if TYPE_CHECKING:

@@ -1,12 +1,15 @@
-"""The neutral conversation: what every wire encodes and decodes, and what agents speak."""
+"""The neutral conversation: what every wire encodes and decodes, what agents speak, and who they speak to."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.llm.embedding import Embedded, EmbedRequest
 
 # ---------------------------------------------------------------- messages
 
@@ -353,3 +356,40 @@ class Retry:
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolStart | ToolInput | ToolReady | CustomDelta | Retry
 OnDelta: TypeAlias = Callable[[Delta], Awaitable[None]]
+
+# ---------------------------------------------------------------- model
+
+
+class ChatModel(Protocol):
+    """What every LLM connector opens to. Safe for concurrent calls."""
+
+    @property
+    def media_types(self) -> frozenset[str] | None:
+        """The MIME types that the model reads; empty means text only, None means every type."""
+
+    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
+        """Whether an answer of a certain form is to be asked for as the arguments of a tool, and not by its schema.
+
+        `model` is the one of the request, empty for the connector's; `with_tools` says whether there are others.
+        """
+
+    async def complete(
+        self,
+        request: ChatRequest,
+        *,
+        session: MutableMapping[object, Any],
+        on_delta: OnDelta | None = None,
+    ) -> ChatResponse:
+        """Make one model call.
+
+        `session` lives as long as one invocation from outside; the model keeps there, under keys of its own,
+        what it has learnt for the rest of that invocation. With `on_delta` the provider is asked to stream
+        and each fragment is awaited in order. Raises ProviderError.
+        """
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it gives vectors of texts."""
+
+    async def embed(self, request: EmbedRequest) -> Embedded:
+        """Give the vectors of some texts, in one call. Raises ProviderError."""

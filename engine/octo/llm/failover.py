@@ -19,9 +19,8 @@ from octo.errors import (
     Truncated,
     Unreachable,
 )
-from octo.llm.chat import ChatRequest, ChatResponse, OnDelta, Retry, Spent
+from octo.llm.chat import ChatModel, ChatRequest, ChatResponse, OnDelta, Retry, Spent
 from octo.llm.embedding import Embedded, EmbedRequest
-from octo.llm.model import ChatModel
 
 COOL_DOWN: Final = 60.0
 """Seconds for which a connector that could not answer is not asked again; longer if its provider says so."""

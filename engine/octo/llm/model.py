@@ -9,7 +9,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from octo.errors import BadRequest, ProviderError
 from octo.llm import embedding, facts, fallbacks, faults, media, refusals
@@ -30,41 +30,6 @@ _log: Final = logging.getLogger("octo.llm")
 
 _CHAT_NANOSECONDS: Final = 3600 * 10**9
 """How long a model whose first route does not exist is not asked there again."""
-
-
-class ChatModel(Protocol):
-    """What every LLM connector opens to. Safe for concurrent calls."""
-
-    @property
-    def media_types(self) -> frozenset[str] | None:
-        """The MIME types that the model reads; empty means text only, None means every type."""
-
-    def answers_by_tool(self, model: str, *, with_tools: bool) -> bool:
-        """Whether an answer of a certain form is to be asked for as the arguments of a tool, and not by its schema.
-
-        `model` is the one of the request, empty for the connector's; `with_tools` says whether there are others.
-        """
-
-    async def complete(
-        self,
-        request: ChatRequest,
-        *,
-        session: MutableMapping[object, Any],
-        on_delta: OnDelta | None = None,
-    ) -> ChatResponse:
-        """Make one model call.
-
-        `session` lives as long as one invocation from outside; the model keeps there, under keys of its own,
-        what it has learnt for the rest of that invocation. With `on_delta` the provider is asked to stream
-        and each fragment is awaited in order. Raises ProviderError.
-        """
-
-    @property
-    def embeds(self) -> bool:
-        """Whether it gives vectors of texts."""
-
-    async def embed(self, request: EmbedRequest) -> Embedded:
-        """Give the vectors of some texts, in one call. Raises ProviderError."""
 
 
 class HttpModel:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from octo.errors import OctoError, near
+from octo.llm.chat import ChatModel
 from octo.llm.failover import Failover
-from octo.llm.model import ChatModel, HttpModel
+from octo.llm.model import HttpModel
 
 
 class NoConnector(OctoError):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from octo.errors import BadRequest, NotAnAnswer, OctoError, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import completions, fim, proxy
-from octo.llm.chat import Delta, Retry
+from octo.llm.chat import ChatModel, Delta, Retry
 from octo.llm.completions import Chunks, Head, event
 from octo.llm.framing import WholeEvents
-from octo.llm.model import ChatModel, HttpModel
+from octo.llm.model import HttpModel
 from octo.llm.proxy import ProxyBuildArgs
 from octo.llm.raw import RawObject
 from octo.proxy.access import Entry

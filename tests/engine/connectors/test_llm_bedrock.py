@@ -8,9 +8,8 @@ import pytest
 
 from octo.connectors.llm_bedrock import LlmBedrock
 from octo.errors import AuthenticationFailed, ConfigError, ConnectorError, ProviderError
-from octo.llm.chat import ChatRequest, ChatResponse, user
+from octo.llm.chat import ChatModel, ChatRequest, ChatResponse, user
 from octo.llm.credentials import Credentials
-from octo.llm.model import ChatModel
 from octo.llm.wire import Endpoint
 from octo.testing.harness import config, runtime
 from vendor.anthropic import reply

@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 from octo.errors import ConfigError, ProviderError
-from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, File, Reasoning, Text, ToolCall, Usage, user
-from octo.llm.model import ChatModel
+from octo.llm.chat import (
+    ChatMessage,
+    ChatModel,
+    ChatRequest,
+    ChatResponse,
+    File,
+    Reasoning,
+    Text,
+    ToolCall,
+    Usage,
+    user,
+)
 from octo.testing.harness import config, runtime
 
 ASK = ChatRequest((user("hello"),))

@@ -19,6 +19,7 @@ from octo.errors import (
 )
 from octo.llm.chat import (
     ChatMessage,
+    ChatModel,
     ChatRequest,
     ChatResponse,
     Delta,
@@ -36,7 +37,6 @@ from octo.llm.chat import (
     Usage,
     user,
 )
-from octo.llm.model import ChatModel
 from octo.llm.wires.scripted import Call, Failure, Reply, Rule, ScriptedModel
 
 ASK = ChatRequest((user("hello"),))
