@@ -6,6 +6,7 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -14,18 +15,22 @@ from octo import values
 SHORTEST: Final = 6
 """Masking what is shorter would wreck ordinary text."""
 
-_SHORTEST_CORE: Final = 12
+_SHORTEST_PART: Final = 4
+"""So many characters of a secret are hidden where an ellipsis stands for the rest of it."""
+_NESTED: Final = 5
+"""How often a text may have been written as JSON inside of other JSON."""
 _ESCAPE: Final = re.compile("%[0-9A-F]{2}")
+_WRITERS: Final = (json.dumps, partial(json.dumps, ensure_ascii=False), values.dumps)
 
 
 def forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it is, without surrounding space, as JSON and URLs write it, in base64 and in hex; longest first.
+    """Each secret as it is, on one line, as JSON and URLs write it, in base64 and in hex; longest first.
 
     Secrets that are too short to be masked have none.
     """
     found: set[str] = set()
     for secret in secrets:
-        for text in {secret, secret.strip()}:
+        for text in {secret, secret.strip(), " ".join(secret.split())}:
             if len(text) >= SHORTEST:
                 found.update(_forms(text))
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
@@ -45,18 +50,46 @@ def whole(text: str, forms: Sequence[str]) -> int:
     return end
 
 
-def hidden(text: str, forms: Iterable[str]) -> str:
-    """The text with `***` in the place of every form of a secret; `forms` begin with the longest."""
+def hidden(text: str, forms: Sequence[str]) -> str:
+    """The text with `***` in the place of every form of a secret; `forms` begin with the longest.
+
+    Where a secret was cut, what of it stands beside the ellipsis is hidden.
+    """
     for form in forms:
         if form in text:
             text = text.replace(form, "***")
-    return text
+    return _without_parts(text, forms) if forms and "…" in text else text
+
+
+def _without_parts(text: str, forms: Sequence[str]) -> str:
+    first, *others = text.split("…")
+    parts = [first]
+    backwards = [form[::-1] for form in forms]
+    for part in others:
+        if cut := max(_overlap(parts[-1], form) for form in forms):
+            parts[-1] = f"{parts[-1][:-cut]}***"
+        if cut := max(_overlap(part[len(form) :: -1], form) for form in backwards):
+            part = f"***{part[cut:]}"
+        parts.append(part)
+    return "…".join(parts)
+
+
+def _overlap(text: str, form: str) -> int:
+    """How many characters of a form are its beginning and the end of the text; 0 when they are few."""
+    tail = text[-_SHORTEST_PART:]
+    if len(tail) < _SHORTEST_PART:
+        return 0
+    end = len(form)
+    while (at := form.rfind(tail, 0, end)) >= 0:
+        end = at + len(tail)
+        if text.endswith(form[:end]):
+            return end
+        end -= 1
+    return 0
 
 
 def _forms(text: str) -> Iterator[str]:
-    yield text
-    for written in (json.dumps(text), json.dumps(text, ensure_ascii=False), values.dumps(text)):
-        yield written[1:-1]
+    yield from _nested(text)
     for escaped in (
         quote(text, errors="replace"),
         quote(text, "", errors="replace"),
@@ -73,6 +106,15 @@ def _forms(text: str) -> Iterator[str]:
         yield form.replace("+", "-").replace("/", "_")
 
 
+def _nested(text: str) -> set[str]:
+    """The text as it is, and as JSON inside of JSON holds it."""
+    found = texts = {text}
+    for _ in range(_NESTED):
+        texts = {write(text)[1:-1] for text in texts for write in _WRITERS} - found
+        found = found | texts
+    return found
+
+
 def _base64(data: bytes) -> Iterator[str]:
     """The whole, with its padding and without, and what of it is the same wherever it stands in something longer."""
     whole = b2a_base64(data, newline=False).decode("ascii")
@@ -80,6 +122,4 @@ def _base64(data: bytes) -> Iterator[str]:
     yield whole.rstrip("=")
     for before in range(3):
         longer = b2a_base64(bytes(before) + data, newline=False).decode("ascii")
-        core = longer[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-        if len(core) >= _SHORTEST_CORE:
-            yield core
+        yield longer[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]

@@ -47,7 +47,7 @@ class Telling:
             self._run.emit(
                 AgentStarted(self._address, self._event_id, connector, agent.turns, stamp or agent.inline_stamp)
             )
-        self._run.log("debug", "agent prompt", block=self._address, prompt=prompt[:_SHOWN])
+        self._run.log("debug", "agent prompt", block=self._address, prompt=_cut(prompt))
 
     def turn_started(self, iteration: int, purpose: str = "") -> None:
         if not purpose and self._run.listens(TurnStarted):
@@ -84,7 +84,7 @@ class Telling:
                     purpose=purpose,
                 )
             )
-        self._run.log("debug", "agent reply", block=self._address, reply=text[:_SHOWN])
+        self._run.log("debug", "agent reply", block=self._address, reply=_cut(text))
 
     def piece(self, iteration: int, delta: Delta) -> None:
         if self._run.listens(ModelDelta):
@@ -129,3 +129,7 @@ class Telling:
             self._run.emit(
                 AgentEnded(self._address, self._event_id, turns, tool_calls, seconds, usage, reason=reason, error=error)
             )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -163,11 +163,7 @@ class Tokens(Protocol):
 
 def masked(text: str, secrets: Iterable[str]) -> str:
     """The text without secrets in whatever form, also where one was cut off."""
-    for form in masking.forms(secrets):
-        text = text.replace(form, "***")
-        for end in range(len(form) - 1, masking.SHORTEST - 1, -1) if "…" in text else ():
-            text = text.replace(f"{form[:end]}…", "***…")
-    return text
+    return masking.hidden(text, masking.forms(secrets))
 
 
 def header_fault(name: str, value: str) -> str | None:

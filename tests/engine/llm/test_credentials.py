@@ -70,7 +70,7 @@ def test_secrets_are_taken_out_of_texts():
 
 
 def test_a_secret_is_also_taken_out_where_a_text_was_cut_off():
-    assert credentials().mask("bad secret-k… and `secret…`, a secre…") == "bad ***… and `***…`, a secre…"
+    assert credentials().mask("bad secret-k… and `secret…`, a sec…") == "bad ***… and `***…`, a sec…"
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ class ConversationMemory:
         message = Message(
             body, dict(at_work.vars), event_id=run.runtime.new_id(), correlation_id=at_work.correlation_id
         )
-        title = await naming.title(self._naming, message, question, run, self._warn)
+        title = await naming.title(self._naming, message, _masked(question, run), run, self._warn)
         if not title:
             return
         hidden = _masked(title, self._run)
