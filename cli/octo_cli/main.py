@@ -128,8 +128,8 @@ class Group(options.PlainHelp, TyperGroup):
 class Commands(Group):
     """The group whose commands are the files of `commands/`, each imported when it is named.
 
-    A file has a function `command`, or functions that are the `VERBS` of its command, or both: then `command` is what
-    happens without a verb.
+    A file has a function `command`, or one that gives the functions which are the `verbs` of its command, or both: then
+    `command` is what happens without a verb.
     """
 
     def list_commands(self, ctx: Context) -> list[str]:
@@ -142,7 +142,7 @@ class Commands(Group):
             return None
         module = _module(name)
         app = typer.Typer(name=name, add_completion=False, rich_markup_mode=None)
-        if not hasattr(module, "VERBS"):
+        if not hasattr(module, "verbs"):
             _add(app, name, module.command)
             return typer.main.get_command(app)
         alone = getattr(module, "command", None)
@@ -154,7 +154,7 @@ class Commands(Group):
             options_metavar="[OPTIONS]" if alone else "",
             help=_help(alone or module),
         )(alone or _help_of_group)
-        for verb in module.VERBS:
+        for verb in module.verbs():
             _add(app, _name(verb.__name__.rstrip("_")), verb)
         return typer.main.get_command(app)
 

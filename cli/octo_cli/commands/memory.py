@@ -264,7 +264,8 @@ def delete(
     return 0
 
 
-VERBS = (list_, show, search, key, export, delete)
+def verbs() -> tuple[Callable[..., int], ...]:
+    return (list_, show, search, key, export, delete)
 
 
 # ---------------------------------------------------------------- finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,7 +74,8 @@ def check(context: typer.Context, config: ConfigPath, json: AsJson = False, debu
     return 0 if ok else 1
 
 
-VERBS = (check,)
+def verbs() -> tuple[Callable[..., int], ...]:
+    return (check,)
 
 
 def _configured(session: Session, config: Path) -> list[Configured]:

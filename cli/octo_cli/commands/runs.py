@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -169,7 +170,8 @@ def prune(
     return 0
 
 
-VERBS = (list_, show, prune)
+def verbs() -> tuple[Callable[..., int], ...]:
+    return (list_, show, prune)
 
 
 def _begin(context: typer.Context, store: str | None, config: Path | None, debug: bool) -> tuple[Session, Store]:

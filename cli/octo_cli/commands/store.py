@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -94,7 +95,8 @@ def prune(
     return 0
 
 
-VERBS = (info, backup, prune)
+def verbs() -> tuple[Callable[..., int], ...]:
+    return (info, backup, prune)
 
 
 def _begin(context: typer.Context, store: str | None, config: Path | None, debug: bool) -> tuple[Session, Store]:
