@@ -43,6 +43,12 @@ class Binding(Model):
         return data
 
     @property
+    def brief(self) -> Json:
+        if self.expr is not None or self.ai:
+            return {"ai": True} if self.ai else {"expr": getattr(self.expr, "source", self.expr)}
+        return {"value": self.value} if isinstance(self.value, dict) else self.value
+
+    @property
     def fills(self) -> bool:
         """Whether the parameter is taken out of the model's hands."""
         return self.expr is not None or not (self.value is None or self.value == "")

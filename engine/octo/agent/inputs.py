@@ -41,6 +41,12 @@ class BlockInput(Model):
         return data
 
     @property
+    def brief(self) -> Json:
+        if self.expr is not None:
+            return self.expr.source
+        return None if isinstance(self.value, str | dict) else self.value
+
+    @property
     def is_given(self) -> bool:
         """Whether anything is written: an expression is, whatever it will yield."""
         return self.expr is not None or not (

@@ -79,7 +79,8 @@ def _chain(
     """The blocks of a chain, the first one reached by an arrow of its own."""
     for step in steps:
         here = names[step.id]
-        text = _quoted(step.name, step.type) if step.name else _quoted(step.type)
+        agent = (f"agent {step.agent}",) if step.agent else ()
+        text = _quoted(*filter(None, (step.name, step.type)), *agent)
         yield f"    {here}{{{{{text}}}}}{look}" if step.lanes else f"    {here}[{text}]{look}"
         yield f"    {before} {arrow} {here}"
         for number, lane in enumerate(step.lanes, start=1):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from octo.block import Block, Branch, Chain
+from octo.config.address import place_in
 from octo.config.explain import plain
 from octo.config.model import Config, Flow
 from octo.config.names import calls_of, names_in
@@ -28,6 +29,8 @@ _ROLES: Final[Mapping[str, Role]] = {
 """What the chains under a key are for."""
 _TOOLS: Final = ("tools",)
 """Keys with what a model may call; not everything there has blocks of its own."""
+_SHOWN: Final = frozenset({*_TOOLS, "agent", "link"})
+"""Keys that are shown in another way."""
 _SHORT: Final = 60
 """JSON of this length stands on one line."""
 
@@ -64,6 +67,8 @@ class Step:
     uses: tuple[str, ...]
     """Names of connectors."""
     lanes: tuple[Lane, ...]
+    agent: str = ""
+    """The agent that it links, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,9 @@ class _Painter:
         return tuple(map(self._step, chain))
 
     def _step(self, block: Block) -> Step:
-        lanes = tuple(self._lanes(block))
+        link = getattr(block, "link", None)
+        agent = self._declared(link)
+        lanes = (*self._lanes(block), *(self._of_agent(tool, block) for tool in getattr(agent, "tools", ())))
         of_lanes = {name for lane in lanes for name in lane.calls}
         return Step(
             id="-".join(map(str, block.place.path)),
@@ -205,11 +212,18 @@ class _Painter:
             group=block.group,
             address=self.mask(block.address),
             place=self._place(block.place.path),
-            settings=self._settings(block, frozenset({*_TOOLS, *(str(branch.path[0]) for branch in block.branches())})),
+            settings=self._settings(block, frozenset({*_SHOWN, *(str(branch.path[0]) for branch in block.branches())})),
             calls=tuple(name for name in map(self.mask, names_in(block, FlowName)) if name not in of_lanes),
-            uses=tuple(map(self.mask, names_in(block, ConnectorName))),
+            uses=tuple(map(self.mask, names_in(agent or block, ConnectorName))),
             lanes=lanes,
+            agent=self.mask(str(link or "")),
         )
+
+    def _declared(self, link: Any) -> Model | None:
+        """The agent that a link leads to, if the config declares it and the link names no version."""
+        if link is None or link.version is not None:
+            return None
+        return next((agent.agent for agent in self.config.declared_agents if agent.name == link.name), None)
 
     def _lanes(self, block: Block) -> Iterator[Lane]:
         """The branches of a block, and its tools that have none: in the order in which they are written."""
@@ -229,13 +243,21 @@ class _Painter:
         role = _ROLES.get(str(branch.path[0]), "branch")
         return Lane(self.mask(branch.name), role, given, self._steps(branch.chain))
 
+    def _of_agent(self, tool: Model, block: Block) -> Lane:
+        """A tool of an agent that a block links; its blocks are drawn as if they stood there."""
+        name = self.mask(str(getattr(tool, "name", "")))
+        place_in(block, tool, (*_TOOLS, name))
+        lane = self._called(tool)
+        return replace(lane, steps=self._steps(getattr(tool, "process", None) or ()))
+
     def _called(self, tool: Model) -> Lane:
         """A tool without blocks of its own."""
         if getattr(tool, "web_search", False):
             return Lane("web search", "tool", (), (), ("the web",))
-        calls = tuple(map(self.mask, names_in(tool, FlowName)))
-        given = self._settings(tool, frozenset({"name"}))
-        return Lane(self.mask(str(getattr(tool, "name", ""))), "tool", given, (), calls)
+        link = getattr(tool, "link", None)
+        calls = (f"agent {link}",) if link else names_in(tool, FlowName)
+        given = self._settings(tool, frozenset({"name", "agent", "process"}))
+        return Lane(self.mask(str(getattr(tool, "name", ""))), "tool", given, (), tuple(map(self.mask, calls)))
 
     def _settings(self, model: Model, without: frozenset[str] = frozenset()) -> tuple[Setting, ...]:
         """The settings that were given and are not shown in another way."""

@@ -90,7 +90,8 @@ def _inlet(inlet: Inlet) -> Line:
 
 
 def _step(step: Step) -> Line:
-    links = [Span(f"  → {flow}", "link") for flow in step.calls] + [Span(f"  [{name}]", "link") for name in step.uses]
+    links = [Span(f"  agent {step.agent}", "link")] if step.agent else []
+    links += [Span(f"  → {flow}", "link") for flow in step.calls] + [Span(f"  [{name}]", "link") for name in step.uses]
     settings = ", ".join(_short(setting.line) for setting in step.settings)
     return Span(step.type, "type"), Span(_spaced(step.name), "name"), *links, Span(_spaced(settings), "faint")
 

@@ -210,3 +210,65 @@ def test_a_config_that_does_not_exist_is_a_problem(octo: Any) -> None:
 
     assert (stdout, status) == ("", 2)
     assert "none.yaml" in stderr
+
+
+LINKED = """\
+connectors:
+  - {name: m, type: llm-scripted, settings: {turns: [{text: x}]}}
+agents:
+  - name: triage
+    connector: m
+    prompt: Sort.
+    tools:
+      - {name: search, inputs: {index: all}, process: []}
+flows:
+  - name: f
+    process:
+      - type: ai-agent
+        name: sort
+        agent: triage
+        toolInputs: {search: {tenant: {expr: body.tenant}}}
+"""
+
+
+def test_a_link_to_no_agent_is_a_problem(validate: Any, tmp_path: Path) -> None:
+    assert validate(LINKED.replace("agent: triage", "agent: triag"), terminal="out err") == (
+        "",
+        'error: app.yaml:14:16: agent "triag" not found\n'
+        "   14 |         agent: triag\n"
+        "      |                ^\n"
+        "hint: did you mean `triage`?\n",
+        2,
+    )
+    assert not (tmp_path / ".octo").exists()
+
+
+def test_what_a_link_says_without_effect_is_a_warning(validate: Any) -> None:
+    text = LINKED.replace("toolInputs: {search:", "toolInputs: {serch:")
+    warning = "ai-agent: no tool `serch` is there to bind"
+
+    assert validate(text, terminal="out err").stderr.startswith(f"warning: app.yaml:15:29: {warning}\n")
+    assert validate(text, "--strict").status == 2
+
+
+def test_a_linked_agent_is_explained_with_who_says_what(validate: Any) -> None:
+    assert validate(LINKED, "--explain", "f.sort", terminal="out err") == (
+        "address: f.sort\n"
+        "type: ai-agent\n"
+        "label: sort\n"
+        "from: app.yaml:12:9\n"
+        "settings:\n"
+        "  agent: triage  # app.yaml:14:16\n"
+        "  toolInputs:  # app.yaml:15:21\n"
+        "    search:\n"
+        "      tenant:\n"
+        "        expr: body.tenant\n"
+        "  connector: m  # agent triage\n"
+        "  prompt: Sort.  # agent triage\n"
+        "what the model may call:\n"
+        "  search (process)\n"
+        '    index: {"value":"all"}  # agent triage\n'
+        '    tenant: {"expr":"body.tenant"}  # app.yaml:15:39\n',
+        "",
+        0,
+    )

@@ -173,3 +173,15 @@ flows:
         'b3["hear<br/>log"]',
         'b1 -.->|"events"| b3',
     ]
+
+
+def test_an_agent_that_is_linked_stands_in_its_block(tmp_path):
+    text = """
+connectors:
+  - { name: m, type: llm-scripted, settings: { turns: [ { text: x } ] } }
+agents:
+  - { name: desk, connector: m, prompt: Answer. }
+flows:
+  - { name: f, process: [ { type: ai-agent, name: live, agent: desk } ] }
+"""
+    assert '    b1["live<br/>ai-agent<br/>agent desk"]' in list(lines(picture(tmp_path, text)))

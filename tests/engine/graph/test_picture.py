@@ -87,3 +87,41 @@ def test_a_flow_that_does_not_exist_is_refused(tmp_path):
         picture(tmp_path, flow="latr")
 
     assert (caught.value.message, caught.value.hint) == ('flow "latr" is not registered', "did you mean `later`?")
+
+
+LINKED = """
+connectors:
+  - { name: m, type: llm-scripted, settings: { turns: [ { text: x } ] } }
+agents:
+  - name: desk
+    connector: m
+    prompt: Answer.
+    tools:
+      - { name: look, description: Looks., process: [ { type: log, message: body } ] }
+      - { name: order, flow: order }
+      - { name: lawyer, agent: lawyer }
+flows:
+  - name: f
+    process:
+      - { type: ai-agent, name: live, agent: desk, input: body.q, enabledTools: [look] }
+      - { type: ai-agent, name: pinned, agent: desk@3 }
+  - { name: order, process: [] }
+"""
+
+
+def test_an_agent_that_is_linked_is_shown_with_the_tools_that_the_config_declares(tmp_path):
+    drawn = picture(tmp_path, LINKED)
+    live, log, pinned = walk(drawn.flows[0].steps)
+
+    assert (live.agent, live.uses, [setting.line for setting in live.settings]) == (
+        "desk",
+        ("m",),
+        ["input: body.q", 'enabledTools: ["look"]'],
+    )
+    assert [(lane.name, lane.role, lane.about, lane.calls) for lane in live.lanes] == [
+        ("look", "tool", "Looks.", ()),
+        ("order", "tool", "", ("order",)),
+        ("lawyer", "tool", "", ("agent lawyer",)),
+    ]
+    assert (log.address, log.id) == ("f.live[look].log", "flows-0-process-0-tools-look-process-0")
+    assert (pinned.agent, pinned.uses, pinned.lanes) == ("desk@3", (), ())

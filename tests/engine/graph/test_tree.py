@@ -136,3 +136,17 @@ connectors
 ├─ boss  llm-scripted  used by main.lead
 └─ hand  llm-scripted  used by main.lead[research].ai-agent"""
     )
+
+
+def test_an_agent_that_is_linked_stands_beside_its_block(tmp_path):
+    text = """
+connectors:
+  - { name: m, type: llm-scripted, settings: { turns: [ { text: x } ] } }
+agents:
+  - { name: desk, connector: m, prompt: Answer. }
+flows:
+  - { name: f, process: [ { type: ai-agent, name: live, agent: desk } ] }
+"""
+    rows = ["".join(span.text for span in line) for line in lines(picture(tmp_path, text))]
+
+    assert rows[1] == "└─ ai-agent  live  agent desk  [m]"
