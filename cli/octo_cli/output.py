@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from octo.errors import OctoError, UsageError
 from octo.logline import printable
 from octo.values import Json, Ordered, dumps, masked
 from octo_cli.session import Session
 from octo_cli.startup import writing
+
+_DATABASE: Final = b"SQLite format 3\0"
+_BESIDE_DATABASES: Final = re.compile(r"(.+)-(?:wal|shm|journal)")
+"""The names of files that SQLite has beside a database."""
 
 
 def document(session: Session, parts: Mapping[str, Json], *, json: bool = False) -> None:
@@ -57,9 +63,14 @@ def check_targets(
     """Raises UsageError for files that an option names and that cannot be written, before any work is done.
 
     What the command itself reads is not written over, and two outputs do not go into one file. `reads` says by whom a
-    file is read, or a directory with the YAML files in it; `others` are outputs that are checked when they are opened.
+    file is read, or a directory with the YAML files in it; `others` are outputs that are opened elsewhere.
     """
-    written: dict[str, Path] = {option: path for option, path in others.items() if path is not None}
+    written: dict[str, Path] = {}
+    for option, path in others.items():
+        if path is not None and _has_something_to_lose(path):
+            _keep(option, path, reads)
+        if path is not None:
+            written[option] = path
     for option, path in targets.items():
         if path is None:
             continue
@@ -67,15 +78,55 @@ def check_targets(
             raise UsageError(f"`{option}`: `{path}` is a directory", hint="name a file in it")
         if not path.parent.is_dir():
             raise UsageError(f"`{option}`: there is no directory `{path.parent}`", hint="make it first")
-        if path.exists() and not path.is_file():  # a pipe or a device has nothing to lose
+        if not _has_something_to_lose(path):
             continue
-        for reader, sources in reads.items():
-            if any(is_same(path, file) for file in _files(sources)):
-                raise UsageError(f"`{option}`: `{path}` is a file that {reader} reads", hint="name another file")
+        _keep(option, path, reads)
         for other, before in written.items():
             if is_same(path, before):
                 raise UsageError(f"`{option}` and `{other}` name the same file", hint="name another one")
         written[option] = path
+
+
+def keep_others(option: str, path: Path, what: str, starts: Sequence[bytes]) -> None:
+    """Raises UsageError for a file that something else is in: a mistyped name shall not cost a config, or a store.
+
+    `what` this one would be begins in one of some ways.
+    """
+    if not path.is_file():
+        return
+    keep_stores(option, path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(200).lstrip(b"\xef\xbb\xbf \r\n").lower()
+    except OSError as error:
+        raise UsageError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}") from error
+    if start and not start.startswith(tuple(starts)):
+        raise UsageError(
+            f"`{option}`: `{path}` exists and is no {what}",
+            hint=f"only a {what} is written over; name another file, or remove this one",
+        )
+
+
+def keep_stores(option: str, path: Path) -> None:
+    """Raises UsageError for a database, or what SQLite has beside one: they belong to all processes that use it."""
+    target = path.resolve()
+    beside = _BESIDE_DATABASES.fullmatch(target.name)
+    for database in (target, *([target.with_name(beside[1])] if beside else ())):
+        with suppress(OSError), database.open("rb") as file:
+            if file.read(len(_DATABASE)) == _DATABASE:
+                raise UsageError(f"`{option}`: `{path}` belongs to an SQLite database", hint="name another file")
+
+
+def _keep(option: str, path: Path, reads: Mapping[str, Path | Iterable[Path] | None]) -> None:
+    for reader, sources in reads.items():
+        if any(is_same(path, file) for file in _files(sources)):
+            raise UsageError(f"`{option}`: `{path}` is a file that {reader} reads", hint="name another file")
+    keep_stores(option, path)
+
+
+def _has_something_to_lose(path: Path) -> bool:
+    """Whether it is a file, or may become one; a pipe or a device is not."""
+    return path.is_file() or not path.exists()
 
 
 def is_same(one: Path, other: Path) -> bool:

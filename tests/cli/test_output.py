@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +120,19 @@ def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
         ("test --env-file in.env --junit in.env", "`--junit`: `in.env` is a file that `--env-file` reads"),
         ("test --junit new --report-json new", "`--report-json` and `--junit` name the same file"),
         ("runs show run.jsonl --html run.jsonl", "`--html`: `run.jsonl` is a file that `octo runs show` reads"),
+        (
+            "runs show run.jsonl --config app.yaml --html app.yaml",
+            "`--html`: `app.yaml` is a file that `--config` reads",
+        ),
+        ("runs show run.jsonl --html app.yaml", "`--html`: `app.yaml` exists and is no web page"),
+        ("runs show run.jsonl --html in.env", "`--html`: `in.env` exists and is no web page"),
+        ("memory export --out app.yaml", "`--out`: `app.yaml` exists and is no memory export"),
+        ("memory export --config app.yaml --out app.yaml", "`--out`: `app.yaml` is a file that `--config` reads"),
+        ("invoke F --each run.jsonl --log run.jsonl", "`--log`: `run.jsonl` is a file that `--each` reads"),
+        ("invoke F --data @in --events in", "`--events`: `in` is a file that `--data` reads"),
         ("schema --out app.yaml", "`--out`: `app.yaml` exists and is no schema"),
     ],
-    ids=lambda value: value if value.startswith(("invoke", "graph", "test", "runs", "schema")) else "",
+    ids=lambda value: value if value.startswith(("invoke", "graph", "test", "runs", "schema", "memory")) else "",
 )
 def test_what_a_command_reads_is_not_written_over(octo: Any, tmp_path: Path, args: str, error: str) -> None:
     files = {
@@ -146,6 +158,46 @@ def test_what_a_command_reads_is_not_written_over(octo: Any, tmp_path: Path, arg
     assert (ran.stdout, ran.stderr.split("\n")[0], ran.status) == ("", f"error: {error}", 2)
     assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in files} == files
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["kept/octo.db", "kept/octo.db-wal", "kept/octo.db-shm", "link"])
+@pytest.mark.parametrize(
+    "args",
+    [
+        "invoke F --envelope-out",
+        "invoke F --log",
+        "invoke F --events",
+        "invoke F --each in --errors",
+        "graph C --format html --out",
+        "test --junit",
+        "test --report-json",
+        "runs show run.jsonl --html",
+        "runs show run.jsonl --store kept --html",
+        "schema --out",
+        "memory export --store kept --out",
+        "memory export --store other --out",
+    ],
+)
+def test_no_file_of_a_store_is_written_over(octo: Any, tmp_path: Path, args: str, name: str) -> None:
+    (tmp_path / "app.yaml").write_text("flows: [{name: f, process: [{type: set-payload, value: '1'}]}]\n")
+    (tmp_path / "app_test.yaml").write_text("flow: f\ncases: [{name: one, expect: {that: [body == 1]}}]\n")
+    (tmp_path / "in").write_text('{"a": 1}')
+    (tmp_path / "run.jsonl").write_text('{"seq":1,"kind":"flow.started"}\n')
+    (tmp_path / "link").symlink_to("kept/octo.db")
+    (tmp_path / "kept").mkdir()
+    with closing(sqlite3.connect(tmp_path / "kept" / "octo.db")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE one (two)")
+        before = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
+
+        words = args.replace("F", "--config app.yaml --flow f").replace("C", "--config app.yaml").split()
+        ran = octo(*words, name, terminal="err")
+
+        after = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
+    error = f"`{words[-1]}`: `{name}` belongs to an SQLite database"
+    assert ran == ("", f"error: {error}\nhint: name another file\n", 2)
+    assert after == before
+    assert sorted(after) == ["octo.db", "octo.db-shm", "octo.db-wal"]
 
 
 def test_what_octo_wrote_before_is_written_over(octo: Any) -> None:

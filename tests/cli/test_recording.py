@@ -114,7 +114,11 @@ def test_every_row_of_each_is_a_run_of_its_own(invoke: Any, tmp_path: Path) -> N
     [
         (
             ("--log", "app.yaml"),
-            "`--log`: `app.yaml` exists and is no run log\n"
+            "`--log`: `app.yaml` is a file that `--config` reads\nhint: name another file",
+        ),
+        (
+            ("--log", ".env"),
+            "`--log`: `.env` exists and is no run log\n"
             "hint: only a run log is written over; name another file, or remove this one",
         ),
         (("--log", "no/run.jsonl"), "`--log`: cannot write `no/run.jsonl`: no such file or directory"),
@@ -126,12 +130,13 @@ def test_every_row_of_each_is_a_run_of_its_own(invoke: Any, tmp_path: Path) -> N
         ),
         (("--each", "rows", "--events", "-"), "`--events -` is about one call, `--each` makes many"),
     ],
-    ids=["a config", "no directory", "a directory", "standard output", "one file twice", "each"],
+    ids=["a config", "another file", "no directory", "a directory", "standard output", "one file twice", "each"],
 )
 def test_a_log_that_cannot_be_written_ends_with_2(
     invoke: Any, tmp_path: Path, args: tuple[str, ...], error: str
 ) -> None:
     data = "" if "--each" in args else "{}"
+    (tmp_path / ".env").write_text("A=1\n", encoding="utf-8")
 
     assert invoke(*args, data=data, terminal="err") == ("", f"error: {error}\n", 2)
     assert (tmp_path / "app.yaml").read_text(encoding="utf-8") == CONFIG

@@ -59,7 +59,9 @@ def export(
     if not names and not flow:
         raise UsageError("nothing is named to export", hint="name agents, or a flow with `--flow NAME`")
     needed = desk.needed_config() if with_deps or flow else None
-    output.check_targets({"--out": out}, {"the store": desk.store.path, "`--config`": config})
+    output.check_targets({"--out": out}, {"`--config`": config})
+    if out is not None:
+        output.keep_others("--out", out, "bundle", (_HEAD[:40].lower().encode(),))
 
     def work(db: Connection) -> tuple[dict[str, Json], list[Reference]]:
         def value_of(name: str) -> dict[str, Json] | None:

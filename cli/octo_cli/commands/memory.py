@@ -212,7 +212,9 @@ def export(
 
     session, found = _begin(context, store, config, debug)
     wanted = _kind(kind)
-    output.check_targets({"--out": out}, {"the store": found.path})
+    output.check_targets({"--out": out}, {"`--config`": config})
+    if out is not None:
+        output.keep_others("--out", out, "memory export", (b'{"memories":',))
 
     def work(db: Connection) -> list[tuple[Item, list[Entry]]]:
         if key is not None:

@@ -107,11 +107,13 @@ def show(
     session.debug = debug
     file = inputs.path(run)
     now = time.time_ns()
+    output.check_targets({"--html": html}, {"`--config`": config})
     if file.exists() or not _ID.fullmatch(run):
         found, records = None, _read(session, file, html)
     else:
         found, records = _find(session, _store(session, store, config), run, now)
-        output.check_targets({"--html": html}, {})
+    if html is not None:
+        output.keep_others("--html", html, "web page", (b"<!doctype html",))
     name = found.row.id if found else file.name
     if html is not None:
         from octo.runlog.page import page

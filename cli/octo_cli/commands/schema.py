@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GROUP = "Write"
 FORMATS: Final = ("json", "yaml")
+_STARTS: Final = tuple(f"{mark}{key}".encode() for mark in ("", '{"', '{\n  "') for key in ("$schema", "blocks"))
+"""How schemas and the catalogue begin."""
 
 
 def command(
@@ -76,7 +78,7 @@ def command(
         return
     document = schema.KINDS[kind]()
     if out is not None:
-        _keep_what_is_no_schema(out)
+        output.keep_others("--out", out, "schema", _STARTS)
         _write(out, _yaml(document) if format == "yaml" else schema.text(document))
     elif format == "yaml":
         output.text(session, _yaml(document).rstrip("\n"))
@@ -99,21 +101,6 @@ def _yaml(document: dict[str, Json]) -> str:
             return True
 
     return yaml.dump(document, Dumper=Plain, sort_keys=False, allow_unicode=True, width=120)
-
-
-def _keep_what_is_no_schema(file: Path) -> None:
-    """Raises UsageError for a file that something else is in: a mistyped name shall not cost a config."""
-    if not file.is_file():
-        return
-    try:
-        start = file.read_text(encoding="utf-8", errors="replace").lstrip("{ \r\n")[:9]
-    except OSError as error:
-        raise UsageError(f"cannot write `{file}`: {(error.strerror or str(error)).lower()}") from error
-    if start and not start.lstrip('"').startswith(("$schema", "blocks")):
-        raise UsageError(
-            f"`--out`: `{file}` exists and is no schema",
-            hint="only a schema or a catalogue is written over; name another file, or remove this one",
-        )
 
 
 def _write(file: Path, text: str, *, directory: Path | None = None) -> None:

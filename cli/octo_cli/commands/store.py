@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from octo.values import Json
 
 GROUP = "Keep"
+_ENDS = ("", "-wal", "-shm")
+"""What the names of the files of a store end in."""
 
 
 def info(
@@ -65,6 +67,8 @@ def backup(
     from octo.store import upkeep
 
     session, found = _begin(context, store, config, debug)
+    if found.path and any(output.is_same(file, found.path.with_name(found.path.name + end)) for end in _ENDS):
+        raise UsageError(f"`{file}` is the store itself, which others may be using", hint="name another file")
     with found:
         size = signals.run(session, upkeep.backup(found, file, force=force))
     if _as_document(session, json):

@@ -241,3 +241,15 @@ def test_the_command_alone_shows_its_verbs(octo: Any) -> None:
 )
 def test_faults_of_grammar_are_named(octo: Any, args: list[str], text: str, hint: str) -> None:
     assert octo("store", *args, terminal="err") == ("", f"error: {text}\nhint: {hint}\n", 2)
+
+
+@pytest.mark.parametrize("name", ["octo.db", "octo.db-wal", "octo.db-shm"])
+def test_a_store_is_not_replaced_by_its_own_copy(octo: Any, invoke: Any, name: str) -> None:
+    invoke("keep", "--data", "1")
+
+    assert octo("store", "backup", f"conf/.octo/{name}", "--force", "--config", "conf/app.yaml", terminal="err") == (
+        "",
+        f"error: `conf/.octo/{name}` is the store itself, which others may be using\nhint: name another file\n",
+        2,
+    )
+    assert invoke("recall") == 1
