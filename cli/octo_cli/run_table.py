@@ -130,7 +130,7 @@ def _spent(spent: Spent) -> dict[str, Json]:
 
 
 def _facts_of_agent(agent: AgentRow) -> dict[str, Json]:
-    from octo.values import Ordered
+    from octo.values import Ordered, Written
 
     return Ordered(
         address=agent.address,
@@ -143,4 +143,5 @@ def _facts_of_agent(agent: AgentRow) -> dict[str, Json]:
         seconds=agent.seconds,
         reason=agent.reason or None,
         error=agent.error or None,
+        **({"value": Written(agent.value)} if agent.value else {}),
     )

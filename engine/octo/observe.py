@@ -90,6 +90,8 @@ class AgentStamp:
     version: int | None = None
     hash: str = ""
     """Of the agent's value."""
+    value: str = ""
+    """Of a draft, which may be another one before anybody looks: its value, as JSON."""
 
 
 @event

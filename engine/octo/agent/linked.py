@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field, ValidationError
 
-from octo.agent import versions
+from octo.agent import authored, versions
 from octo.agent.bindings import Binding
 from octo.agent.link import Link, is_link
 from octo.agent.nested import Entry
@@ -57,10 +57,12 @@ async def resolved(link: Link, block: Block, run: Run, overlay: Overlay = NOTHIN
         agent = read(found, block, runtime.config, leave_out)
         working = Working(agent, laid_over(agent.tools, overlay))
         runtime.kept[place] = found.hash, working
+    value = ""
     if found.source == "draft":
+        value = authored.text(found.value)
         base = f"v{found.version}" if found.version is not None else None
         run.log("info", "a draft of an agent is used", agent=found.name, base=base, block=block.address)
-    return replace(working, stamp=AgentStamp(found.name, found.source, found.version, found.hash))
+    return replace(working, stamp=AgentStamp(found.name, found.source, found.version, found.hash, value))
 
 
 async def look_up(link: Link, runtime: Runtime) -> Resolved:

@@ -52,7 +52,7 @@ class Keeper:
     `flows` are those whose runs are watched: the ones that may come to an agent. Nothing is written before one works.
     A store that fails costs the records and a warning, never the run. `mask` hides secrets, `clock` gives nanoseconds
     since 1970, `new_id` an id for a run whose message has the id of another one. `longest` is how many characters a log
-    may have.
+    may have. With `values`, those of drafts that agents worked as are kept too.
     """
 
     kinds: Sequence[type[Event]] = (
@@ -72,6 +72,7 @@ class Keeper:
         new_id: Callable[[], str],
         clock: Callable[[], int] = time.time_ns,
         longest: int = LONGEST,
+        values: bool = True,
     ) -> None:
         self._store = store
         self._flows = flows
@@ -81,6 +82,7 @@ class Keeper:
         self._new_id = new_id
         self._clock = clock
         self._longest = longest
+        self._values = values
         self._host, self._pid = socket.gethostname(), os.getpid()
         self._recorder = Recorder([self._take], mask=mask, clock=clock)
         self._here: ContextVar[Live | None] = ContextVar("octo.runlog.run", default=None)
@@ -160,7 +162,10 @@ class Keeper:
     def _agent_started(self, run: Live, event: AgentStarted) -> None:
         stamp = event.stamp
         address = self._mask(event.address)
-        run.begin(AgentRow(address, stamp.name, stamp.source, stamp.version, stamp.hash, event.connector), event)
+        agent = AgentRow(address, stamp.name, stamp.source, stamp.version, stamp.hash, event.connector)
+        if self._values:
+            agent.value = self._mask(stamp.value)
+        run.begin(agent, event)
         self._live.add(run)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())

@@ -246,6 +246,10 @@ def _agents(db: Connection) -> None:
     db.execute("CREATE INDEX agent_draft_user ON agent_draft (user, name)")
 
 
+def _values_of_drafts(db: Connection) -> None:
+    db.execute("ALTER TABLE run_agents ADD COLUMN value TEXT NOT NULL DEFAULT ''")
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _entries,
     _runs,
@@ -253,5 +257,6 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _transcripts,
     _conversations,
     _agents,
+    _values_of_drafts,
 )
 LATEST: Final = len(STEPS)

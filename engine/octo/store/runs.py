@@ -46,6 +46,8 @@ class AgentRow:
     """Why it gave up, if it did."""
     error: str = ""
     spent: Spent = field(default_factory=Spent)
+    value: str = ""
+    """Of a draft: its value, as JSON."""
 
 
 @dataclass(slots=True)
@@ -130,14 +132,14 @@ def update_agents(db: Connection, run: int, agents: Iterable[tuple[int, AgentRow
         """
         INSERT OR REPLACE INTO run_agents (
             run, position, address, name, source, version, hash, connector,
-            turns, tool_calls, tokens_read, tokens_written, cost, seconds, reason, error
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            turns, tool_calls, tokens_read, tokens_written, cost, seconds, reason, error, value
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
             (
                 *(run, position, agent.address, agent.name, agent.source, agent.version, agent.hash),
                 *(agent.connector, agent.spent.turns, agent.spent.tool_calls, agent.spent.tokens_read),
-                *(agent.spent.tokens_written, agent.spent.cost, agent.seconds, agent.reason, agent.error),
+                *(agent.spent.tokens_written, agent.spent.cost, agent.seconds, agent.reason, agent.error, agent.value),
             )
             for position, agent in agents
         ],
@@ -172,12 +174,12 @@ def agents(db: Connection, run: int) -> list[AgentRow]:
     found = db.execute(
         """
         SELECT address, name, source, version, hash, connector, seconds, reason, error,
-            turns, tool_calls, tokens_read, tokens_written, cost
+            turns, tool_calls, tokens_read, tokens_written, cost, value
         FROM run_agents WHERE run = ? ORDER BY position
         """,
         (run,),
     )
-    return [_with_spent(AgentRow(*row[:9]), row[9:]) for row in found]
+    return [_with_value(_with_spent(AgentRow(*row[:9]), row[9:14]), row[14]) for row in found]
 
 
 def log(db: Connection, run: int) -> list[str]:
@@ -201,6 +203,11 @@ def _runs(db: Connection, condition: str, values: tuple[object, ...]) -> Iterato
 
 def _with_spent(row: Row, spent: Sequence[Any]) -> Row:
     row.spent = Spent(*spent)
+    return row
+
+
+def _with_value(row: AgentRow, value: str) -> AgentRow:
+    row.value = value
     return row
 
 
