@@ -63,6 +63,14 @@ Drafts = Annotated[
         help="Agents that blocks link run as your drafts of them, where there are some; default off",
     ),
 ]
+RecordValues = Annotated[
+    bool,
+    typer.Option(
+        "--record-values/--no-record-values",
+        show_default=False,
+        help="Keep the drafts that agents worked as in the record of the run; default on",
+    ),
+]
 BesideConfig = Annotated[
     Path | None,
     typer.Option(

@@ -53,8 +53,11 @@ def recording(session: Session, *, log: str | None, events: str | None) -> Itera
                     logs.write(session, "warn", f"the run log `{name}` is not complete: {reason}")
 
 
-def keeping(session: Session, config: Config, store: Store) -> tuple[Observer, ...]:
-    """The observer that keeps runs with agents in the store; none when there can be no such run, or no store."""
+def keeping(session: Session, config: Config, store: Store, *, values: bool) -> tuple[Observer, ...]:
+    """The observer that keeps runs with agents in the store; none when there can be no such run, or no store.
+
+    With `values`, it keeps the values of drafts.
+    """
     if store.path is None:
         return ()
     from octo.runlog.reach import flows_with_agents
@@ -74,6 +77,7 @@ def keeping(session: Session, config: Config, store: Store) -> tuple[Observer, .
             mask=session.masked,
             warn=lambda text: logs.write(session, "warn", text),
             new_id=random_id,
+            values=values,
         ),
     )
 
@@ -181,13 +185,4 @@ def _close(stream: TextIO) -> None:
 
 
 def _keep_what_is_no_log(option: str, path: Path) -> None:
-    """Raises UsageError for a file that something else is in: a mistyped name shall not cost a config."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        start = file.read(7)
-    if start and start != b'{"seq":':
-        raise UsageError(
-            f"`{option}`: `{path}` exists and is no run log",
-            hint="only a run log is written over; name another file, or remove this one",
-        )
+    output.keep_others(option, path, "run log", (b'{"seq":',))

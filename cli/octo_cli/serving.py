@@ -58,8 +58,12 @@ class Program:
         recorded_blocks: str = "*",
         limits: Limits | None = None,
         drafts: bool = False,
+        values: bool = True,
     ) -> None:
-        """`limits` are what each message may spend on its way. With `drafts`, agents run as drafts of the user."""
+        """`limits` are what each message may spend on its way.
+
+        With `drafts`, agents run as drafts of the user, and with `values` the records of runs hold these.
+        """
         self._session = session
         self._config = config
         self._store = store
@@ -69,6 +73,7 @@ class Program:
         self._recorded_blocks = recorded_blocks
         self._limits = limits
         self._drafts = drafts
+        self._values = values
         self._status = Status()
         self._metrics = Metrics(with_blocks=bool(admin.metrics_blocks)) if admin.metrics else None
         self._services = standalone(store, clock=time.time_ns, mask=session.masked)
@@ -175,7 +180,7 @@ class Program:
         if self._recorder is not None:
             self._recorder.blocks = _addresses("--traces-blocks", self._recorded_blocks, config)
             observers.append(self._recorder)
-        return [*observers, *recording.keeping(self._session, config, self._store)]
+        return [*observers, *recording.keeping(self._session, config, self._store, values=self._values)]
 
     def _ready(self, sizes: dict[str, int]) -> None:
         self._status.state = "ready"

@@ -14,7 +14,19 @@ from octo.errors import UsageError
 from octo.values import Json
 from octo_cli import debugging, diagnostics, inputs, logs, options, output, recording, signals
 from octo_cli.inputs import Body
-from octo_cli.options import AsJson, ConfigPath, Data, Debug, Drafts, FlowName, Spending, StoreDirectory, Vars, Verbose
+from octo_cli.options import (
+    AsJson,
+    ConfigPath,
+    Data,
+    Debug,
+    Drafts,
+    FlowName,
+    RecordValues,
+    Spending,
+    StoreDirectory,
+    Vars,
+    Verbose,
+)
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
@@ -118,6 +130,7 @@ def command(
         ),
     ] = False,
     drafts: Drafts = False,
+    record_values: RecordValues = True,
     store: StoreDirectory = None,
     json: AsJson = False,
     verbose: Verbose = False,
@@ -179,7 +192,7 @@ def command(
         options.store(session, store, loaded.root) as kept,
         recording.recording(session, log=log, events=events) as recorders,
     ):
-        recorders += recording.keeping(session, loaded, kept)
+        recorders += recording.keeping(session, loaded, kept, values=record_values)
 
         def engine(observers: Sequence[Observer], *, streaming: bool = False) -> octo.Runtime:
             watching = [*observers, *recorders]

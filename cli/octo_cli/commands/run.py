@@ -11,7 +11,7 @@ import typer
 
 from octo.errors import UsageError
 from octo_cli import logs, options, recording, signals
-from octo_cli.options import ConfigPath, Debug, Drafts, Spending, StoreDirectory
+from octo_cli.options import ConfigPath, Debug, Drafts, RecordValues, Spending, StoreDirectory
 from octo_cli.session import Session
 
 GROUP = "Run"
@@ -24,6 +24,7 @@ def command(
         bool, typer.Option("--watch/--no-watch", show_default=False, help="Load the config anew on change; default off")
     ] = False,
     drafts: Drafts = False,
+    record_values: RecordValues = True,
     store: StoreDirectory = None,
     budget: Spending = None,
     observability: Annotated[
@@ -163,6 +164,7 @@ def command(
             recorded_blocks=recorded,
             limits=limits,
             drafts=drafts,
+            values=record_values,
         )
         try:
             signals.run(session, program.run())
