@@ -3,12 +3,14 @@
     python benchmarks/agent_events.py
 
 The same run of many turns with one tool call each, by an agent without `events`, by one that lists events which do not
-happen, by one whose chain is told of every step, and by one that is told of every piece of the answers.
+happen, by one whose chain is told of every step, and by one that is told of every piece of the answers. All is time of
+the processor. Ends with status 1 when the limit is exceeded.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import Final
 
@@ -64,23 +66,24 @@ async def milliseconds() -> dict[str, float]:
         await runtime.__aenter__()
     for _ in range(ROUNDS):
         for name, runtime in runtimes.items():
-            started = time.perf_counter()
+            started = time.process_time()
             message = await runtime.invoke("f", {})
-            best[name] = min(best[name], time.perf_counter() - started)
+            best[name] = min(best[name], time.process_time() - started)
             assert message.body == "done"
     for runtime in runtimes.values():
         await runtime.__aexit__(None, None, None)
     return {name: seconds * 1000 / TURNS for name, seconds in best.items()}
 
 
-def main() -> None:
+def main() -> int:
     costs = asyncio.run(milliseconds())
     plain = costs["without events"]
     for name, cost in costs.items():
         print(f"{name}: {cost:.3f} ms per turn, {cost / plain:.2f} of one without events")  # noqa: T201
     ratio = costs["no event is listed that happens"] / plain
     print(f"what is not listed costs {ratio / MOST:.2f} of the most that it may")  # noqa: T201
+    return int(ratio > MOST)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,7 +3,8 @@
     python benchmarks/blocks.py
 
 A message passes 30 blocks (`set-variable`, `if`, `set-payload`, over and over), each with one small expression.
-Measured with nobody listening, with an observer of every block, and for messages that run at the same time.
+Measured with nobody listening, with an observer of every block, and for messages that run at the same time. All is time
+of the processor. Ends with status 1 when the limit is missed.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ async def octo(observers: Sequence[Observer] = (), *, at_once: int = 1) -> float
     async with Runtime(harness.config(CONFIG), observers=observers) as runtime:
         best = 0.0
         for _ in range(ROUNDS):
-            started = time.perf_counter()
+            started = time.process_time()
             for _ in range(MESSAGES // at_once):
                 message, *_ = await asyncio.gather(*(runtime.invoke("f", {"n": 1.0}) for _ in range(at_once)))
-            best = max(best, MESSAGES // at_once * at_once * BLOCKS / (time.perf_counter() - started))
+            best = max(best, MESSAGES // at_once * at_once * BLOCKS / (time.process_time() - started))
         assert message.body == {"n": 1.0 + REPEATS, "text": "n"}
     return best
 
@@ -72,14 +73,14 @@ def plain() -> float:
 
     best = 0.0
     for _ in range(ROUNDS):
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(MESSAGES):
             assert flow({"n": 1.0}, {})["n"] == 1.0 + REPEATS
-        best = max(best, MESSAGES * BLOCKS / (time.perf_counter() - started))
+        best = max(best, MESSAGES * BLOCKS / (time.process_time() - started))
     return best
 
 
-def main() -> None:
+def main() -> int:
     baseline = plain()
     results = {
         "nobody listens": asyncio.run(octo()),
@@ -90,7 +91,8 @@ def main() -> None:
     for name, rate in results.items():
         compared = f"{baseline / rate:.0f} times plain Python, {rate / LIMIT:.1f} of the {LIMIT:,} asked for"
         sys.stdout.write(f"{name}: {rate:,.0f} blocks per second, {compared}\n")
+    return int(min(results.values()) < LIMIT)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

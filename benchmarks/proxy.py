@@ -2,7 +2,8 @@
 
 The upstream, the proxy and the clients are processes of their own; the proxy runs `octo proxy` as users do. Chunks tell
 when they were sent, and rounds with and without a proxy alternate. `--core N` leaves the proxy one core of the machine
-(Linux only). `--litellm DIR` measures LiteLLM's proxy beside it, from a virtual environment that it is installed in:
+(Linux only). Ends with status 1 when octo misses a limit. `--litellm DIR` measures LiteLLM's proxy beside it, from a
+virtual environment that it is installed in:
 
     python -m venv DIR && DIR/bin/pip install 'litellm[proxy]' && python benchmarks/proxy.py --litellm DIR
 """
@@ -26,6 +27,8 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
+RATE, ADDED, MEMORY = 300, 2.0, 120
+"""Requests per second of the processor, milliseconds per chunk at p99, and MiB."""
 STREAMS, CHUNKS, PAUSE = 50, 60, 0.05
 SECONDS, WORKERS, ROUNDS = 5, 16, 3
 
@@ -121,8 +124,8 @@ def p99(waits: list[float]) -> float:
     return statistics.quantiles(waits, n=100)[98] * 1000
 
 
-def compare(name: str, direct: int, port: int, pid: int) -> None:
-    """Measure a proxy, and the way without it."""
+def compare(name: str, direct: int, port: int, pid: int) -> bool:
+    """Measure a proxy, and the way without it; whether it keeps to the limits, as far as the system tells."""
     asyncio.run(rate(port))
     used = processor_seconds(pid)
     done = asyncio.run(rate(port))
@@ -135,9 +138,11 @@ def compare(name: str, direct: int, port: int, pid: int) -> None:
         print(f"  {what}: chunks after {statistics.median(waits) * 1000:.2f} ms at p50, {p99(waits):.2f} ms at p99")  # noqa: T201
     print(f"  added per chunk at p99, {STREAMS} streams: {added:.2f} ms (median of {ROUNDS} rounds)")  # noqa: T201
     status = Path(f"/proc/{pid}/status")
+    memory = math.nan
     if status.exists():
-        found = re.search(r"VmHWM:\s+(\d+)", status.read_text())
-        print(f"  memory: {int(found[1]) / 1024:.0f} MiB at most")  # noqa: T201
+        memory = int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024
+        print(f"  memory: {memory:.0f} MiB at most")  # noqa: T201
+    return not (done / used < RATE or added > ADDED or memory > MEMORY)
 
 
 @contextmanager
@@ -199,7 +204,7 @@ def started(command: list[str], **environ: str) -> Iterator[subprocess.Popen]:
         process.wait()
 
 
-def main() -> None:
+def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--core", type=int, metavar="N")
     options.add_argument("--litellm", type=Path, metavar="DIR")
@@ -208,11 +213,12 @@ def main() -> None:
     with started([sys.executable, "-c", UPSTREAM]) as upstream, tempfile.TemporaryDirectory() as folder:
         direct = int(upstream.stdout.readline())
         with octo(direct, Path(folder), prefix) as proxy:
-            compare("octo proxy", direct, *proxy)
+            kept_to = compare("octo proxy", direct, *proxy)
         if asked.litellm:
             with litellm(direct, Path(folder), prefix, asked.litellm) as proxy:
                 compare("LiteLLM", direct, *proxy)
+    return 0 if kept_to else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

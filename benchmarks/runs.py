@@ -1,6 +1,9 @@
 """What it costs to keep runs: start-up of `octo invoke`, time per model call, and a look at a full store.
 
-All is CPU time, the least of many rounds: other programs on the machine then matter little.
+    python benchmarks/runs.py
+
+All is CPU time, the least of many rounds: other programs on the machine then matter little. Ends with status 1 when a
+limit is exceeded.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,10 @@ from octo.store.runs import AgentRow, RunRow, Spent
 from octo.store.store import Store
 from octo.testing.harness import config
 
+START = 2.0
+"""How many times `python -c pass` a record may add to the start of `invoke`."""
+CALL_COST, LOOK_COST = 0.5, 50.0
+"""Milliseconds that records may add to a model call with a tool call, and that a look at a full store may take."""
 STARTS, TURNS, ROUNDS, STORED = 30, 100, 15, 10_000
 
 CONFIG = """
@@ -114,23 +120,28 @@ async def looking(folder: Path) -> dict[str, float]:
         return found
 
 
-def report() -> Iterator[str]:
+def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        for what, ms in start_up(folder).items():
-            yield f"{what:32}{ms:8.1f} ms"
+        starts = start_up(folder)
+        for what, ms in starts.items():
+            report(f"{what:32}{ms:8.1f} ms")
+        bare, nothing, one = starts.values()
+        report(f"{'a record adds':32}{(one - nothing) / bare:8.2f} x `python -c pass`, at most {START}")
         without, with_keeper = asyncio.run(per_call(folder))
-        yield f"{'a model call with a tool call':32}{without:8.3f} ms"
-        yield f"{'the same, kept':32}{with_keeper:8.3f} ms"
-        yield f"with {STORED:,} runs in the store:"
-        for what, ms in asyncio.run(looking(folder)).items():
-            yield f"  {what:30}{ms:8.2f} ms"
+        report(f"{'a model call with a tool call':32}{without:8.3f} ms")
+        report(f"{'the same, kept':32}{with_keeper:8.3f} ms, at most {CALL_COST} more")
+        report(f"with {STORED:,} runs in the store:")
+        looks = asyncio.run(looking(folder))
+        for what, ms in looks.items():
+            report(f"  {what:30}{ms:8.2f} ms of {LOOK_COST}")
+    late = one - nothing > START * bare or with_keeper - without > CALL_COST
+    return int(late or max(looks.values()) > LOOK_COST)
 
 
-def main() -> None:
-    for line in report():
-        print(line, flush=True)  # noqa: T201
+def report(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
