@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from octo.errors import ExpressionError, ProviderError
-from octo.llm import embedding, facts, faults
+from octo.llm import embedding, facts
 from octo.llm.chat import (
     ChatMessage,
     ChatRequest,
@@ -175,6 +175,8 @@ class ScriptedModel:
                     error.spent = (Spent(self._instance, response.asked, response.usage),)
                 raise error
         except ProviderError as error:
+            from octo.llm import faults  # here and below, for few scripts fail
+
             error.provider = NAME
             faults.sign(error, "llm-scripted", self._instance, way="complete" if on_delta is None else "stream")
             raise
@@ -343,6 +345,8 @@ def _reported(usage: Usage) -> Usage | None:
 
 
 def _error(failure: Failure, *, streamed: bool) -> ProviderError:
+    from octo.llm import faults
+
     if failure.status is None:
         return ProviderError(failure.message, retryable=True)
     if streamed and failure.after_text:
