@@ -53,6 +53,12 @@ def keep_agents() -> Callable[[Runtime], Awaitable[Mapping[str, dict[str, Json]]
     return keep
 
 
+def check_pins() -> Callable[[Runtime], Awaitable[None]]:
+    """What refuses links to versions of agents that the store of a runtime does not keep."""
+    check: Callable[[Runtime], Awaitable[None]] = import_module("octo.agent.links").check_pins
+    return check
+
+
 @cache
 def known(kind: str) -> tuple[str, ...]:
     """Every built-in type name of `blocks` or `connectors`, read from the source without importing it."""

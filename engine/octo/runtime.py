@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from octo import cel, registry
 from octo.block import Takeover
+from octo.config.address import blocks
 from octo.config.model import Config, Flow
 from octo.connector import Connector
 from octo.errors import ConnectorError, Location, OctoError, UsageError, did_you_mean
@@ -114,6 +115,8 @@ class Runtime:
                     await stack.enter_async_context(observer)
             if self.config.declared_agents:
                 self.declared_agents = {**self.declared_agents, **await registry.keep_agents()(self)}
+            if any(getattr(block, "link", None) for _, block in blocks(self.config)):
+                await registry.check_pins()(self)
             sources = [flow.source for flow in self.config.flows if flow.source is not None]
             listened_to = {source.instance for source in sources}
             for index, connector in enumerate(self.config.connectors):

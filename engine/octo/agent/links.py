@@ -12,15 +12,18 @@ from octo.agent.nested import LinkedTool
 from octo.agent.roster import NOTHING_LAID_OVER, explained
 from octo.block import Block, Finding
 from octo.config.address import blocks, walk
-from octo.errors import OctoError, Problem
+from octo.errors import ConfigError, OctoError, Problem, StoreError
 from octo.store import agents
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from octo.agent.model import Brain
     from octo.agent.nested import Entry
     from octo.agent.versions import Resolved
     from octo.config.explain import CallableTool
     from octo.config.model import Config
+    from octo.runtime import Runtime
     from octo.store.store import Store
     from octo.values import Json
 
@@ -80,6 +83,30 @@ def of(config: Config) -> list[tuple[Block, Link]]:
 async def drafts(store: Store, user: str) -> list[tuple[str, int | None]]:
     """The names of the agents of which a user has drafts, each with the version that it was begun from."""
     return await store.read(lambda db: list(agents.drafts(db, user)), [])
+
+
+async def check_pins(runtime: Runtime) -> None:
+    """Raises ConfigError for blocks that link a version which the store does not keep, as far as it can be read."""
+    pins = [(block, link) for block, link in of(runtime.config) if link.version and not isinstance(block, LinkedTool)]
+
+    def lost(db: Connection) -> list[Problem]:
+        found: list[Problem] = []
+        for block, link in pins:
+            if agents.agent(db, link.name) and not agents.version(db, link.name, link.version or 0):
+                error = versions.no_version(db, link.name, link.version or 0)
+                place = runtime.config.origin.locate((*block.place.path, "agent"))
+                found.append(Problem(error.message, place, error.hint))
+        return found
+
+    if not pins:
+        return
+    broken: list[Problem] = []
+    try:
+        broken = await runtime.store.read(lost, broken)
+    except StoreError:
+        return  # the block says so when it runs
+    if broken:
+        raise ConfigError(broken)
 
 
 async def follow(config: Config, store: Store) -> list[Followed]:

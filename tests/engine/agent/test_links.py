@@ -7,6 +7,8 @@ import pytest
 
 from octo.agent import links, versions
 from octo.agent.versions import Change
+from octo.errors import ConfigError, OctoError
+from octo.runtime import Runtime
 from octo.store.store import Store
 from octo.testing import harness
 
@@ -228,3 +230,22 @@ async def test_drafts_of_a_user_are_listed():
 
         assert await links.drafts(store, "ann") == [("new", None), ("triage", 1)]
         assert await links.drafts(store, "bob") == []
+
+
+async def test_a_version_that_is_not_kept_is_refused_before_anything_runs():
+    config = config_of("agent: triage@3")
+    with Store() as store:
+        await versions.deploy(store, "triage", TRIAGE, ME)
+        with pytest.raises(ConfigError) as caught:
+            async with Runtime(config, store=store):
+                pass
+
+    assert [(problem.message, problem.location.line) for problem in caught.value.problems] == [
+        ('agent "triage" has no version 3: version 1 is kept', 11)
+    ]
+
+
+async def test_a_link_to_no_agent_fails_only_its_block():
+    async with Runtime(config_of("agent: triage@3")) as octo:
+        with pytest.raises(OctoError, match='agent "triage" not found'):
+            await octo.invoke("f")
