@@ -51,7 +51,7 @@ def export(
     With `--with-deps`, connectors, flows, processors, declarations of variables and skills are in it, too, each once
     and without any credential.
     """
-    from octo.agent import bundle, shown, versions
+    from octo.agent import bundle, declared, shown, versions
     from octo.agent.references import Reference
     from octo.store import agents
 
@@ -63,14 +63,16 @@ def export(
     if out is not None:
         output.keep_others("--out", out, "bundle", (_HEAD[:40].lower().encode(),))
 
+    to_come = {one.name: one.value for one in declared.read(desk.config)} if desk.config else {}
+
     def work(db: Connection) -> tuple[dict[str, Json], list[Reference]]:
         def value_of(name: str) -> dict[str, Json] | None:
             current = agents.current(db, name)
-            return versions.decoded(current[0], name) if current else None
+            return versions.decoded(current[0], name) if current else to_come.get(name)
 
         for name in names or ():
             if value_of(name) is None:
-                raise versions.not_found(name, agents.names(db))
+                raise versions.not_found(name, [*agents.names(db), *to_come])
         wanted = [Reference("agent", name) for name in names or ()]
         return bundle.bundle([*wanted, *(Reference("flow", name) for name in flow or ())], value_of, needed)
 

@@ -13,7 +13,7 @@ from octo.errors import UsageError
 from octo.logline import printable
 from octo.runlog.record import instant
 from octo.values import Json, Ordered
-from octo_cli import output, table
+from octo_cli import differences, output, table
 from octo_cli.agents.desk import Desk
 from octo_cli.run_table import moment
 
@@ -28,7 +28,6 @@ CAVEAT: Final = (
 )
 _DIGITS: Final = 8
 """So many digits of a hash are shown."""
-_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 # ---------------------------------------------------------------- lists
@@ -90,13 +89,11 @@ def linked_from(desk: Desk) -> dict[str, list[str]]:
     """The names of agents, each with the addresses of the blocks that link it."""
     if desk.config is None:
         return {}
-    from octo.config.address import blocks
+    from octo.agent import links
 
     found: dict[str, list[str]] = {}
-    for _, block in blocks(desk.config):
-        link = getattr(block, "link", None)
-        if link is not None:
-            found.setdefault(link.name, []).append(block.address)
+    for block, link in links.of(desk.config):
+        found.setdefault(link.name, []).append(block.address)
     return found
 
 
@@ -343,17 +340,10 @@ def side_facts(one: Side) -> Ordered:
 
 def put_diff(desk: Desk, lines: Sequence[str]) -> None:
     """Print a unified difference."""
-    output.painted(desk.session, "\n".join(_painted(desk, line) for line in lines))
-
-
-def _painted(desk: Desk, line: str) -> str:
-    text = printable(desk.session.masked(line))
-    if not desk.session.coloured(desk.session.out):
-        return text
-    if line.startswith(("--- ", "+++ ")):
-        return typer.style(text, bold=True)
-    colour = _COLOURS.get(line[:1])
-    return typer.style(text, fg=colour) if colour else text
+    shown = [printable(desk.session.masked(line)) for line in lines]
+    if desk.session.coloured(desk.session.out):
+        shown = list(differences.painted(shown))
+    output.painted(desk.session, "\n".join(shown))
 
 
 def warn(desk: Desk, text: str) -> None:
