@@ -20,7 +20,7 @@ from octo.block import Block
 from octo.config import problems
 from octo.config.address import place_in
 from octo.config.context import Context
-from octo.config.environment import filled_in
+from octo.config.environment import NoValue, filled_in
 from octo.errors import OctoError
 from octo.fields import Text
 from octo.observe import AgentStamp
@@ -95,8 +95,8 @@ def read(found: Resolved, block: Block, config: Config, leave_out: Callable[[str
     for key, item in known.items():
         try:
             given[key] = item if key in _READ_LATER else filled_in(item, config.environment)
-        except OctoError as error:
-            raise OctoError(f'agent "{name}": `{key}`: {error.message}', hint=error.hint) from None
+        except NoValue as error:
+            raise NoValue(f'agent "{name}": `{key}`: {error.message}', hint=error.hint) from None
     try:
         agent = LinkedAgent.model_validate(given, context=Context.of(config))
     except ValidationError as error:
@@ -194,7 +194,7 @@ class LateEntry(Entry):
             entry = Entry.model_validate(whole, context=Context.of(config))
         except ValidationError as error:
             raise _fault(f"tool `{self.name}`", error) from None
-        except OctoError as error:
+        except NoValue as error:
             raise OctoError(f"tool `{self.name}`: {error.message}", hint=error.hint) from None
         place_in(self.block, entry, ("tools", self.name))
         return entry.laid_over(self.overlay)

@@ -12,6 +12,7 @@ from octo.agent.nested import LinkedTool
 from octo.agent.roster import NOTHING_LAID_OVER, explained
 from octo.block import Block, Finding
 from octo.config.address import blocks, walk
+from octo.config.environment import NoValue
 from octo.errors import ConfigError, OctoError, Problem, StoreError
 from octo.store import agents
 
@@ -139,14 +140,30 @@ async def _follow(
     for entry in tools:
         if entry.link is not None:
             findings += await _deeper(link, entry, entry.link, store, pending)
+        for inner in walk(entry.process or ()):
+            if isinstance(inner, Links) and inner.link is not None:
+                for broken in await _missing(inner.link, store, pending):
+                    findings.append(_doubt(f'agent "{link.name}": `{inner.address}`: {broken.message}', broken.hint))
     return followed
 
 
 def _broken(block: Block, error: OctoError) -> Finding:
-    """A link that leads nowhere: the end of its block, but of a tool no more than a failed call."""
+    """A link that leads nowhere: the end of its block, but of a tool no more than a failed call.
+
+    A variable may have a value in another environment.
+    """
     if isinstance(block, LinkedTool):
         return Finding(error.message, (), error.hint, warning=True)
-    return Finding(error.message, ("agent",), error.hint)
+    return Finding(error.message, ("agent",), error.hint, warning=isinstance(error, NoValue))
+
+
+async def _missing(link: Link, store: Store, pending: Mapping[str, dict[str, Json]]) -> list[OctoError]:
+    """Why a link leads nowhere, if it does."""
+    try:
+        await versions.resolve(store, link.name, link.version, declared=pending)
+    except OctoError as error:
+        return [error]
+    return []
 
 
 def _doubt(text: str, hint: str | None = None) -> Finding:

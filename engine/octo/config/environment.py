@@ -94,8 +94,12 @@ def substitute(document: Document, environment: Environment) -> tuple[Document, 
     return document, substitution.problems
 
 
+class NoValue(OctoError):
+    """A reference to a variable that has no value."""
+
+
 def filled_in(value: Json, environment: Environment) -> Json:
-    """A value that the load left as written, with `${NAME}` replaced. Raises OctoError for a name without a value."""
+    """A value that the load left as written, with `${NAME}` replaced. Raises NoValue."""
     match value:
         case {"resource": str(), "text": str()}:  # the text of a file, which is not the config's own
             return value
@@ -107,7 +111,7 @@ def filled_in(value: Json, environment: Environment) -> Json:
             for name in _REFERENCE.findall(value):
                 if name not in environment.values:
                     message, hint = _lacking(name, environment)
-                    raise OctoError(message, hint=hint)
+                    raise NoValue(message, hint=hint)
             return _replaced(value, environment.values)
     return value
 

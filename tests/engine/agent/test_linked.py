@@ -681,3 +681,61 @@ async def test_the_inputs_of_a_nested_agent_come_from_bindings_that_the_block_ma
         requests = await octo.run(reply("", call("helper", {"user_message": "x"})), reply("y"), reply("z"))
 
     assert [tool.name for tool in requests[1].tools] == ["other"]
+
+
+# ---------------------------------------------------------------- the same as in a block
+
+WHOLE = {
+    "connector": "m",
+    "prompt": "Sort it out.",
+    "guardrail": "Stop when lost.",
+    "model": "x-1",
+    "temperature": 0.5,
+    "maxTokens": 100,
+    "reasoningEffort": "low",
+    "maxIterations": 3,
+    "maxParallelTools": 2,
+    "outputSchema": {"type": "object", "properties": {"team": {"type": "string"}}},
+    "memory": {"kind": "window", "contextLength": 9},
+    "tools": [
+        SEARCH,
+        {"name": "order", "description": "Order.", "flow": "order"},
+        {"name": "helper", "agent": {"connector": "m", "prompt": "Help.", "description": "Helps."}},
+        {"webSearch": True},
+    ],
+}
+OF_BLOCK = "input: body.q\nmemoryId: body.who\nenabledTools: [search, order, helper]\n"
+
+
+async def test_an_agent_does_the_same_linked_as_in_its_block():
+    replies = [
+        reply("", call("search", {"query": "x"}), call("helper", {"user_message": "y"})),
+        reply("helped"),
+        reply('{"team": "a"}'),
+    ]
+    more = "  - {name: order, description: Orders., process: []}\n"
+    body = {"q": "why?", "who": "ann"}
+    sent = []
+    for keys in ("agent: whole\n", "\n".join(f"{key}: {json.dumps(item)}" for key, item in WHOLE.items()) + "\n"):
+        async with linking(keys + OF_BLOCK, agents={"whole": WHOLE}, more=more) as octo:
+            sent.append(await octo.run(*replies, body=body))
+
+    linked, inline = sent
+    assert linked == inline
+
+
+async def test_a_draft_is_bound_by_the_block_as_what_is_deployed_is():
+    keys = "agent: triage\ntoolInputs: {search: {index: {value: eu_docs}}}"
+    async with linking(keys, drafts_of="ann") as octo:
+        await versions.put_draft(octo.store, "triage", {**TRIAGE, "prompt": "Try this."}, ME)
+        requests = await octo.run(reply("", call("search", {"query": "x"})), reply("ok"))
+
+    assert results(requests) == [({"got": {"query": "x", "index": "eu_docs"}}, False)]
+
+
+async def test_a_draft_of_an_agent_that_is_not_deployed_runs():
+    async with linking(agents={}, drafts_of="ann") as octo:
+        await versions.put_draft(octo.store, "triage", TRIAGE, ME)
+        await octo.run()
+
+    assert [(stamp.source, stamp.version) for stamp in octo.stamps] == [("draft", None)]

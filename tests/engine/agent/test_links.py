@@ -118,6 +118,28 @@ def test_a_sound_link_has_nothing_wrong_with_it():
             id="flow of a tool",
         ),
         pytest.param(
+            "agent: triage",
+            {"triage": {**TRIAGE, "tools": [{**SEARCH, "process": [{"type": "ai-agent", "agent": "gone"}]}]}},
+            (
+                True,
+                ("agent",),
+                'agent "triage": `f.ag[search].ai-agent`: agent "gone" not found',
+                "the store is in memory; `--store DIR` names one that keeps agents",
+            ),
+            id="link in a tool",
+        ),
+        pytest.param(
+            "agent: triage",
+            {"triage": {**TRIAGE, "prompt": "In ${WHERE}."}},
+            (
+                True,
+                ("agent",),
+                'agent "triage": `prompt`: config references undeclared environment variable "WHERE"',
+                "declare it under `env:` as `- name: WHERE`",
+            ),
+            id="variable",
+        ),
+        pytest.param(
             "agent: triage\ntoolInputs: {serch: {query: x}}",
             {"triage": TRIAGE},
             (True, ("toolInputs", "serch"), "ai-agent: no tool `serch` is there to bind", "did you mean `search`?"),
