@@ -113,27 +113,36 @@ async def check_pins(runtime: Runtime) -> None:
 async def follow(config: Config, store: Store) -> list[Followed]:
     """All links of a config, followed; nothing is written."""
     pending = await declared.to_come(store, config)
-    return [await _follow(block, link, config, store, pending) for block, link in of(config)]
+    own = {one.name: one.hash for one in declared.read(config)}
+    return [await _follow(block, link, config, store, pending, own) for block, link in of(config)]
 
 
 async def _follow(
-    block: Block, link: Link, config: Config, store: Store, pending: Mapping[str, dict[str, Json]]
+    block: Block,
+    link: Link,
+    config: Config,
+    store: Store,
+    pending: Mapping[str, dict[str, Json]],
+    own: Mapping[str, str],
 ) -> Followed:
+    """`own` are the hashes of values that the config itself declares: what is wrong with one alone is told there."""
     try:
         found = await versions.resolve(store, link.name, link.version, declared=pending)
     except OctoError as error:
         return Followed(block, link, findings=[_broken(block, error)])
+    is_own = own.get(link.name) == found.hash
     findings: list[Finding] = []
     try:
         agent = linked.read(found, block, config, lambda keys: None)
     except OctoError as error:
-        return Followed(block, link, found, findings=[_broken(block, error)])
+        return Followed(block, link, found, findings=[] if is_own else [_broken(block, error)])
     tools: list[Entry] = []
     for late in agent.tools:
         try:
             tools.append(late.read(config))
         except OctoError as error:
-            findings.append(_doubt(f'agent "{link.name}": {error.message}', error.hint))
+            if not is_own:
+                findings.append(_doubt(f'agent "{link.name}": {error.message}', error.hint))
     followed = Followed(block, link, found, agent, tuple(tools), findings)
     findings += _in_place(followed, config)
     findings += _in_tools(followed, config)

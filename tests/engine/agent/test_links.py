@@ -271,3 +271,15 @@ async def test_a_link_to_no_agent_fails_only_its_block():
     async with Runtime(config_of("agent: triage@3")) as octo:
         with pytest.raises(OctoError, match='agent "triage" not found'):
             await octo.invoke("f")
+
+
+def test_what_is_wrong_with_an_agent_of_the_config_itself_is_told_where_it_stands():
+    more = """
+    agents:
+      - name: triage
+        connector: m
+        prompt: In ${WHERE}.
+        tools: [{name: search, inputs: {x: "${WHERE}"}, process: []}]
+    """
+    assert found("agent: triage", {}, more) == []
+    assert found("agent: triage", {}, more.replace("In ${WHERE}.", "New.")) == []
