@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from octo.frozen import frozen
 
 if TYPE_CHECKING:
     from octo.errors import OctoError
@@ -15,18 +17,8 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["completed", "dropped", "failed"]
 AgentSource: TypeAlias = Literal["inline", "deployed", "pinned", "draft"]
 
-T = TypeVar("T")
 
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def event(kind: type[T]) -> type[T]:
-    """Makes a dataclass that nobody changes: the type checker sees to that, for the classes are many and on the way of
-    every start, and each would take twice as long to make if it were frozen, and its events, too.
-    """
-    return dataclass(slots=True)(kind)
-
-
-@event
+@frozen
 class Event:
     """Base of all events. `address` is the block's, or the flow's name; empty for a run's own events."""
 
@@ -34,7 +26,7 @@ class Event:
     event_id: str
 
 
-@event
+@frozen
 class SourceEmitted(Event):
     """A source made a message of its own accord. `address` is the name of the flow."""
 
@@ -42,7 +34,7 @@ class SourceEmitted(Event):
     message: Message
 
 
-@event
+@frozen
 class FlowStarted(Event):
     """A flow received a message."""
 
@@ -51,7 +43,7 @@ class FlowStarted(Event):
     """Whether it goes on with something that another run made, and has an outcome of its own."""
 
 
-@event
+@frozen
 class FlowEnded(Event):
     """A flow is done with a message."""
 
@@ -61,7 +53,7 @@ class FlowEnded(Event):
     error: OctoError | None = None
 
 
-@event
+@frozen
 class BlockEntered(Event):
     """A block is about to run."""
 
@@ -69,7 +61,7 @@ class BlockEntered(Event):
     message: Message
 
 
-@event
+@frozen
 class BlockLeft(Event):
     """A block ran, failed or dropped its message."""
 
@@ -94,7 +86,7 @@ class AgentStamp:
     """Of a draft, which may be another one before anybody looks: its value, as JSON."""
 
 
-@event
+@frozen
 class AgentStarted(Event):
     """An agent begins to work on a message."""
 
@@ -103,7 +95,7 @@ class AgentStarted(Event):
     stamp: AgentStamp = AgentStamp()
 
 
-@event
+@frozen
 class AgentEnded(Event):
     """An agent is done; `reason` says why it took its default path, if it did."""
 
@@ -115,14 +107,14 @@ class AgentEnded(Event):
     error: OctoError | None = None
 
 
-@event
+@frozen
 class TurnStarted(Event):
     """A model call is about to be made. `iteration` counts from 1."""
 
     iteration: int
 
 
-@event
+@frozen
 class TurnEnded(Event):
     """A model call is over."""
 
@@ -140,7 +132,7 @@ class TurnEnded(Event):
     """What the call is for, when it is no turn of the agent."""
 
 
-@event
+@frozen
 class CompactionStarted(Event):
     """The next prompt of an agent would have `before` tokens, and `most` are allowed; it is made shorter."""
 
@@ -149,7 +141,7 @@ class CompactionStarted(Event):
     most: int
 
 
-@event
+@frozen
 class CompactionEnded(Event):
     """The conversation of an agent was made shorter by so many turns, if that was possible."""
 
@@ -160,7 +152,7 @@ class CompactionEnded(Event):
     dropped: int
 
 
-@event
+@frozen
 class TextsEmbedded(Event):
     """A block asked a model for the vectors of some texts."""
 
@@ -175,7 +167,7 @@ class TextsEmbedded(Event):
     error: OctoError | None = None
 
 
-@event
+@frozen
 class ModelDelta(Event):
     """A fragment of an answer that is being streamed."""
 
@@ -183,7 +175,7 @@ class ModelDelta(Event):
     delta: Delta
 
 
-@event
+@frozen
 class ToolCalled(Event):
     """The model asked for a tool, which is about to run."""
 
@@ -193,7 +185,7 @@ class ToolCalled(Event):
     arguments: str
 
 
-@event
+@frozen
 class ToolStarted(Event):
     """A tool call has its turn; what happens from now on in the same task is its doing."""
 
@@ -202,7 +194,7 @@ class ToolStarted(Event):
     call_id: str
 
 
-@event
+@frozen
 class ToolReturned(Event):
     """A tool call is over; `text` is what the model will read."""
 
@@ -214,7 +206,7 @@ class ToolReturned(Event):
     seconds: float
 
 
-@event
+@frozen
 class AgentGaveUp(Event):
     """An agent gave up and takes its default path, if it has one; `detail` is the model's own reason, if any."""
 
@@ -223,7 +215,7 @@ class AgentGaveUp(Event):
     detail: str = ""
 
 
-@event
+@frozen
 class LogLine(Event):
     """A flow wrote a line to the process log."""
 

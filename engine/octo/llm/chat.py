@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from octo.frozen import frozen
 from octo.values import Json
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------- messages
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Citation:
     """A page of the web that a text rests on. `start` and `end` are places in that text, where they are known."""
 
@@ -24,7 +25,7 @@ class Citation:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """Plain text of a user, or of the assistant's answer."""
 
@@ -34,7 +35,7 @@ class Text:
     citations: tuple[Citation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reasoning:
     """A reasoning block of an assistant turn.
 
@@ -46,7 +47,7 @@ class Reasoning:
     replay: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """The model asks for a tool. `arguments` is the text as the model produced it, usually JSON."""
 
@@ -57,7 +58,7 @@ class ToolCall:
     """Opaque data of the wire that made the call, for example a signature."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolResult:
     """What a tool call gave."""
 
@@ -67,7 +68,7 @@ class ToolResult:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """An attachment of a user turn, or a file that the model produced."""
 
@@ -76,7 +77,7 @@ class File:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     """A step of a search of the web that the provider made by itself, within a turn of the assistant.
 
@@ -91,7 +92,7 @@ Part: TypeAlias = Text | Reasoning | ToolCall | ToolResult | File | Search
 Role: TypeAlias = Literal["user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatMessage:
     """One turn. All results of one assistant turn travel in one message of role `tool`, in call order."""
 
@@ -141,7 +142,7 @@ def user(text: str, *files: File) -> ChatMessage:
 # ---------------------------------------------------------------- request
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolDefinition:
     """A tool as the model sees it. `input_schema` is a JSON Schema."""
 
@@ -150,7 +151,7 @@ class ToolDefinition:
     input_schema: Json = field(default_factory=lambda: {"type": "object"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedTool:
     """The tool choice that forces one tool."""
 
@@ -160,7 +161,7 @@ class NamedTool:
 ToolChoice: TypeAlias = Literal["auto", "any", "none"] | NamedTool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatRequest:
     """One model call. None means: what the connector says, else nothing is sent."""
 
@@ -238,7 +239,7 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spent:
     """What was used up at a connector by attempts that came to nothing, as far as their provider told."""
 
@@ -250,7 +251,7 @@ class Spent:
 StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "pause", "malformed"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatResponse:
     """The whole answer of one call; the same whether it was streamed or not."""
 
@@ -293,7 +294,7 @@ class ChatResponse:
 # ---------------------------------------------------------------- deltas
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextDelta:
     """A fragment of answer text. `index` tells runs of fragments apart, within one kind of delta."""
 
@@ -301,7 +302,7 @@ class TextDelta:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThinkingDelta:
     """A fragment of reasoning text."""
 
@@ -309,7 +310,7 @@ class ThinkingDelta:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStart:
     """The name of a tool call is known."""
 
@@ -318,7 +319,7 @@ class ToolStart:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolInput:
     """A fragment of the argument text of a call; all fragments joined are the arguments."""
 
@@ -328,14 +329,14 @@ class ToolInput:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolReady:
     """The arguments of a call are whole."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CustomDelta:
     """A fragment of a kind that only one provider knows, under the provider's name for it."""
 
@@ -344,7 +345,7 @@ class CustomDelta:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retry:
     """An attempt broke off and is made again: what it showed so far does not count."""
 
