@@ -42,7 +42,12 @@ class Remembering:
     """The lines of the last run, but for those that only debugging shows."""
 
     async def run(
-        self, *replies: ChatResponse | Exception, body: Any = None, observers: Sequence[Observer] = (), **vars: Any
+        self,
+        *replies: ChatResponse | Exception,
+        body: Any = None,
+        observers: Sequence[Observer] = (),
+        memory_id: str = "",
+        **vars: Any,
     ) -> Ran:
         """One run in a runtime of its own, as a process would make it."""
         log = Listener(LogLine)
@@ -58,7 +63,7 @@ class Remembering:
             runtime.model = model
             try:
                 async with runtime:
-                    message = await runtime.invoke("f", body, vars=vars)
+                    message = await runtime.invoke("f", body, vars=vars, memory_id=memory_id)
             finally:
                 self.log = [event.text for event in log.events if event.level != "debug"]  # type: ignore[attr-defined]  # only log lines
         assert model.replies == []

@@ -246,6 +246,7 @@ class Result(Shape):
 
 Message = Annotated[
     Annotated[System, Tag("<system>")]
+    | Annotated[System, Tag("<developer>")]
     | Annotated[User, Tag("<user>")]
     | Annotated[Assistant, Tag("<assistant>")]
     | Annotated[Result, Tag("<tool>")],

@@ -99,6 +99,10 @@ GOOD = {
             "tool_choice": {"type": "function", "function": {"name": "find"}},
         },
     ),
+    "a text of the developer": (
+        "openai",
+        {"model": "m", "messages": [{"role": "developer", "content": "be brief"}, {"role": "user", "content": "x"}]},
+    ),
     "files before the text": (
         "openai",
         asking([image(PNG), document(), sound(WAV, format="wav"), text()]),

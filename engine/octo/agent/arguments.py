@@ -17,6 +17,7 @@ Path: TypeAlias = tuple[str | int, ...]
 _MOST_FAULTS: Final = 5
 _LONGEST_FAULT: Final = 300
 _TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_STANDS_ALONE: Final = "a schema must not refer to other documents"
 _FREE_KEYS: Final = frozenset({"description", "title", "default", "examples"})
 
 
@@ -56,12 +57,13 @@ class Checker:
         try:
             return jsonschema_rs.validator_for(self._schema, retriever=_read_nothing), None
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            return None, str(getattr(error, "message", error))
+            text = str(getattr(error, "message", error))
+            return None, _STANDS_ALONE if _STANDS_ALONE in text else text
 
 
 def _read_nothing(uri: str) -> NoReturn:
-    """A schema stands alone: references to files and to the web are not followed."""
-    raise ValueError("a schema must not refer to other documents")
+    """References to files and to the web are not followed."""
+    raise ValueError(_STANDS_ALONE)
 
 
 def _fault(error: jsonschema_rs.ValidationError) -> Fault:

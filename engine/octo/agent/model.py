@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, Self, cast, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    cast,
+    runtime_checkable,
+)
 
-from pydantic import model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
+from octo.agent.arguments import Checker
+from octo.agent.asking import said
 from octo.agent.authored import OF_BRAINS
 from octo.agent.form import Form
 from octo.agent.memory.compaction import DEFAULT_TOKENS, Bounds
@@ -15,7 +30,20 @@ from octo.agent.memory.policy import Policy
 from octo.agent.skills import Skill, advertised, skill_faults
 from octo.block import Finding
 from octo.errors import did_you_mean
-from octo.fields import Int, JsonSchema, LlmName, Model, Number, Refusals, ResourceText, Text, one_of
+from octo.fields import (
+    Int,
+    JsonSchema,
+    LlmName,
+    Model,
+    Number,
+    Refusals,
+    ResourceText,
+    Text,
+    camel,
+    one_of,
+    refusal,
+)
+from octo.values import Json, dumps
 
 if TYPE_CHECKING:
     from octo.config.model import Config
@@ -24,6 +52,25 @@ if TYPE_CHECKING:
 _TURNS: Final = 8
 _MOST_TURNS: Final = 1000
 _AT_ONCE: Final = 10
+_HOTTEST: Final = 2
+
+
+class _Limits(NamedTuple):
+    """The numbers that a setting may be."""
+
+    least: float
+    most: float
+    told: str
+    hint: str | None = None
+
+
+_LIMITS: Final = {
+    "max_iterations": _Limits(-math.inf, _MOST_TURNS, f"at most {_MOST_TURNS}"),
+    "max_parallel_tools": _Limits(0, math.inf, "at least 1", "1 runs the calls one after another; leave it out for 10"),
+    "max_tokens": _Limits(1, math.inf, "at least 1"),
+    "messages_context_length": _Limits(0, math.inf, "at least 0"),
+    "temperature": _Limits(0, math.inf, "at least 0"),
+}
 
 
 @runtime_checkable
@@ -73,7 +120,7 @@ class Brain(Model):
     """How many tool calls of one turn run at once; 1 runs them one after another, 0 means 10."""
 
     context_max_tokens: Int = DEFAULT_TOKENS
-    """How many tokens the whole prompt may have, before the conversation in it is made shorter; 0 means 200000."""
+    """How many tokens a prompt may have, before the conversation in it is made shorter; 0 or less means 200000."""
 
     memory_compaction: Text = "prune"
     """How that is done: `prune` leaves the oldest exchanges out, `summarize` has the model sum them up."""
@@ -132,6 +179,44 @@ class Brain(Model):
         """How many tool calls of one turn may run at once."""
         return self.max_parallel_tools or _AT_ONCE
 
+    @field_validator("prompt")
+    @classmethod
+    def _says_something(cls, prompt: ResourceText | None) -> ResourceText | None:
+        return prompt if prompt is None else said(prompt, "ai-agent")
+
+    @field_validator("max_iterations", "max_parallel_tools", "max_tokens", "messages_context_length", "temperature")
+    @classmethod
+    def _means_something(cls, number: float | None, info: ValidationInfo) -> float | None:
+        limits = _LIMITS[info.field_name or ""]
+        if number is not None and not limits.least <= number <= limits.most:
+            raise refusal(
+                f"ai-agent: `{camel(info.field_name or '')}` is {limits.told}, found {dumps(number)}", limits.hint
+            )
+        return number
+
+    @field_validator("output_schema")
+    @classmethod
+    def _can_be_checked(cls, schema: dict[str, Json] | None) -> dict[str, Json] | None:
+        if schema is not None and (reason := Checker(schema).unusable):
+            raise refusal(f"ai-agent: `outputSchema` is not usable: {reason}")
+        return schema
+
+    @field_validator("memory_compaction")
+    @classmethod
+    def _is_a_way(cls, way: str) -> str:
+        if way not in ("prune", "summarize", ""):
+            raise refusal(f"ai-agent: `memoryCompaction` is `prune` or `summarize`, found `{way}`")
+        return way
+
+    @field_validator("skills")
+    @classmethod
+    def _have_what_they_need(cls, skills: tuple[Skill, ...]) -> tuple[Skill, ...]:
+        refusals = Refusals()
+        for text, path in skill_faults(skills):
+            refusals.add(text, *path)
+        refusals.raise_if_any()
+        return skills
+
     @model_validator(mode="after")
     def _is_usable(self) -> Self:
         refusals = Refusals()
@@ -147,7 +232,7 @@ class Brain(Model):
         }
 
     def refuse(self, refusals: Refusals) -> None:
-        """Note everything about the values that cannot be used."""
+        """Note everything about keys together that cannot be used."""
         required = self.required()
         absent = [what for key, (what, given) in required.items() if not given and key not in self.model_fields_set]
         if absent:
@@ -155,30 +240,6 @@ class Brain(Model):
         for key, (what, given) in required.items():
             if not given and key in self.model_fields_set:
                 refusals.add(f"ai-agent requires {what}, found none", key)
-        if self.max_iterations > _MOST_TURNS:
-            refusals.add(
-                f"ai-agent: `maxIterations` is at most {_MOST_TURNS}, found {self.max_iterations}", "maxIterations"
-            )
-        if self.max_parallel_tools < 0:
-            refusals.add(
-                f"ai-agent: `maxParallelTools` is at least 1, found {self.max_parallel_tools}",
-                "maxParallelTools",
-                hint="1 runs the calls one after another; leave it out for 10",
-            )
-        if self.memory_compaction not in ("prune", "summarize", ""):
-            refusals.add(
-                f"ai-agent: `memoryCompaction` is `prune` or `summarize`, found `{self.memory_compaction}`",
-                "memoryCompaction",
-            )
-        if self.max_tokens is not None and self.max_tokens < 1:
-            refusals.add(f"ai-agent: `maxTokens` is at least 1, found {self.max_tokens}", "maxTokens")
-        if self.messages_context_length is not None and self.messages_context_length < 0:
-            refusals.add(
-                f"ai-agent: `messagesContextLength` is at least 0, found {self.messages_context_length}",
-                "messagesContextLength",
-            )
-        for text, path in skill_faults(self.skills):
-            refusals.add(text, "skills", *path)
 
     def check_brain(self, config: Config) -> Iterator[Finding]:
         """What is wrong with the settings once the whole config is known."""
@@ -190,14 +251,16 @@ class Brain(Model):
                 ("reasoningEffort",),
                 did_you_mean(effort, connector.efforts),
             )
+        if self.temperature is not None and self.temperature > _HOTTEST:
+            shown = dumps(self.temperature)
+            yield Finding(
+                f"ai-agent: `temperature` is {shown}, and no provider is known to take more than {_HOTTEST}",
+                ("temperature",),
+                warning=True,
+            )
         for index, skill in enumerate(self.skills):
-            if not skill.has_template(config.templates):
-                yield Finding(
-                    f"ai-agent skill `{skill.name}`: there is no template `{skill.resource}`",
-                    ("skills", index, "resource"),
-                    did_you_mean(skill.resource, config.templates) or "write the file, below the config directory",
-                    warning=True,
-                )
+            for finding in skill.check(config.templates):
+                yield replace(finding, path=("skills", index, *finding.path))
 
 
 _ACT: Final = (

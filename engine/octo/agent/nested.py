@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, assert_never
 
-from pydantic import ConfigDict, ValidationInfo
+from pydantic import ConfigDict, ValidationInfo, field_validator
 from pydantic_core import CoreSchema, core_schema
 
 from octo.agent import answer, attachments, roster
@@ -22,7 +22,7 @@ from octo.agent.model import Brain
 from octo.agent.working import Working
 from octo.block import Block, Finding, Place
 from octo.errors import OctoError
-from octo.fields import Refusals, Text, refusal
+from octo.fields import Text, refusal
 from octo.llm.chat import ChatMessage, user
 from octo.message import Message
 from octo.values import Json, clean_text
@@ -88,10 +88,10 @@ class NestedAgent(Block, Brain, type="ai-agent", group="ai", composite=True):
 
         return core_schema.with_info_wrap_validator_function(read, handler(source))
 
-    def refuse(self, refusals: Refusals) -> None:
-        super().refuse(refusals)
-        for text, below, hint in roster.faults(self.tools, {skill.name for skill in self.skills}, shared=True):
-            refusals.add(text, "tools", *below, hint=hint)
+    @field_validator("tools")
+    @classmethod
+    def _can_be_told_apart(cls, tools: tuple[PlainEntry, ...], info: ValidationInfo) -> tuple[PlainEntry, ...]:
+        return roster.sound(tools, info.data.get("skills", ()), shared=True)
 
     def check(self, config: Config) -> Iterator[Finding]:
         yield from self.check_brain(config)

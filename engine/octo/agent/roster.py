@@ -15,6 +15,7 @@ from octo.block import Finding
 from octo.chat_connector import ChatConnector
 from octo.config.explain import CallableTool, Parameter
 from octo.errors import OctoError, did_you_mean, near
+from octo.fields import Refusals
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
@@ -116,6 +117,15 @@ def explained(
 
 
 # ---------------------------------------------------------------- what is wrong
+
+
+def sound(entries: tuple[E, ...], skills: Sequence[Skill], *, shared: bool = False) -> tuple[E, ...]:
+    """The tools of an agent, with nothing wrong with them. Raises ValidationError with all that is."""
+    refusals = Refusals()
+    for text, path, hint in faults(entries, {skill.name for skill in skills}, shared=shared):
+        refusals.add(text, *path, hint=hint)
+    refusals.raise_if_any()
+    return entries
 
 
 def faults(

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from octo.agent.tools import LOAD_SKILL, BuiltIn
-from octo.errors import OctoError
+from octo.block import Finding
+from octo.config.templates import NOT_FOUND
+from octo.errors import OctoError, did_you_mean
 from octo.fields import Model, Text
 from octo.llm.chat import ToolDefinition
 from octo.values import Json
@@ -29,12 +31,18 @@ class Skill(Model):
     resource: Text = ""
     """The template: its alias, or its path below the config directory."""
 
-    def has_template(self, templates: Templates) -> bool:
-        """Whether its text can be found."""
-        try:
-            return self.resource in templates
-        except OctoError:
-            return False
+    def check(self, templates: Templates) -> Iterator[Finding]:
+        """What is wrong with the template."""
+        fault = templates.fault(self.resource)
+        if fault == NOT_FOUND:
+            text = f"there is no template `{self.resource}`"
+            hint = did_you_mean(self.resource, templates) or "write the file, below the config directory"
+        elif fault:
+            text = f"template `{self.resource}` cannot be read: {fault.removeprefix('resource: ')}"
+            hint = "name a file, below the config directory"
+        else:
+            return
+        yield Finding(f"ai-agent skill `{self.name}`: {text}", ("resource",), hint, warning=True)
 
 
 def skill_faults(skills: Sequence[Skill]) -> Iterator[tuple[str, tuple[int | str, ...]]]:

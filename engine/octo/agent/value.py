@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, ValidationInfo, field_validator, model_validator
 
 from octo.agent import authored, roster
 from octo.agent.inputs import BlockInput
 from octo.agent.misplaced import OF_NAMED_AGENTS
 from octo.agent.model import Brain
 from octo.agent.nested import Entry, NestedAgent
-from octo.fields import Model, Refusals, Text
+from octo.fields import Model, Refusals, Text, refusal
 from octo.values import Json
 
 
@@ -28,10 +28,10 @@ class Agent(Brain):
         tools = ("at least one tool", bool(self.tools) or self.output_type == "image")
         return {**super().required(), "tools": tools}
 
-    def refuse(self, refusals: Refusals) -> None:
-        super().refuse(refusals)
-        for text, path, hint in roster.faults(self.tools, {skill.name for skill in self.skills}):
-            refusals.add(text, "tools", *path, hint=hint)
+    @field_validator("tools")
+    @classmethod
+    def _can_be_told_apart(cls, tools: tuple[Entry, ...], info: ValidationInfo) -> tuple[Entry, ...]:
+        return roster.sound(tools, info.data.get("skills", ()))
 
 
 class NamedAgent(Brain):
@@ -71,12 +71,17 @@ class NamedAgent(Brain):
         refusals.raise_if_any()
         return data
 
-    def refuse(self, refusals: Refusals) -> None:
-        super().refuse(refusals)
-        if self.name and (fault := authored.name_fault(self.name)):
-            refusals.add(f"`{self.name}` is no name of an agent", "name", hint=fault)
-        for text, path, hint in roster.faults(self.tools, {skill.name for skill in self.skills}, shared=True):
-            refusals.add(text, "tools", *path, hint=hint)
+    @field_validator("name")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if name and (fault := authored.name_fault(name)):
+            raise refusal(f"`{name}` is no name of an agent", fault)
+        return name
+
+    @field_validator("tools")
+    @classmethod
+    def _can_be_told_apart(cls, tools: tuple[Entry, ...], info: ValidationInfo) -> tuple[Entry, ...]:
+        return roster.sound(tools, info.data.get("skills", ()), shared=True)
 
 
 def without_unknown(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from octo.agent import answer, attachments, roster
 from octo.agent.bindings import Binding
@@ -24,7 +24,7 @@ from octo.block import Block, Finding, SubFlow
 from octo.budget import Limits
 from octo.config.address import blocks
 from octo.errors import OctoError
-from octo.fields import Bool, Int, Refusals, Text
+from octo.fields import Bool, Int, Refusals, Text, refusal
 from octo.llm.chat import ChatMessage, user
 from octo.values import clean_text, dumps, render
 
@@ -109,6 +109,24 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         "enabled_tools": "enabledTools",
     }
 
+    @field_validator("answer")
+    @classmethod
+    def _is_a_format(cls, answer: str) -> str:
+        if answer not in ("json", "text", ""):
+            raise refusal(f"ai-agent: `answer` is `json` or `text`, found `{answer}`")
+        return answer
+
+    @field_validator("memory_max_tokens")
+    @classmethod
+    def _is_renamed(cls, tokens: int | None) -> int | None:
+        if tokens:
+            raise refusal(
+                "ai-agent: `memoryMaxTokens` was renamed to `contextMaxTokens`, which is the budget of the whole "
+                "prompt: system text, tools and conversation",
+                at="key",
+            )
+        return tokens
+
     def required(self) -> dict[str, tuple[str, bool]]:
         return {} if self.link else super().required()
 
@@ -116,20 +134,11 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         super().refuse(refusals)
         if self.link:
             self._refuse_what_the_agent_says(self.link, refusals)
-        if self.answer not in ("json", "text", ""):
-            refusals.add(f"ai-agent: `answer` is `json` or `text`, found `{self.answer}`", "answer")
         if self._lacks_input(self) and not self.link:
             refusals.add(_NO_INPUT, "attachments", hint=_SAY_INPUT)
         self.refuse_watching(refusals)
         self.refuse_keys(refusals, self.policy, in_thread=self.memory_thread_id is not None)
         self.refuse_thread(refusals, [tool.name for tool in self.tools])
-        if self.memory_max_tokens:
-            refusals.add(
-                "ai-agent: `memoryMaxTokens` was renamed to `contextMaxTokens`, which is the budget of the whole "
-                "prompt: system text, tools and conversation",
-                "memoryMaxTokens",
-                at="key",
-            )
 
     def _refuse_what_the_agent_says(self, link: Link, refusals: Refusals) -> None:
         keys = {key: name for key, name in self.yaml_keys().items() if key in _OF_AGENTS}
@@ -150,6 +159,8 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
     def check_agent(self, brain: Brain, tools: tuple[Entry, ...], config: Config) -> Iterator[Finding]:
         """What is wrong with the agent, the block's own or one that it links, once the whole config is known."""
         yield from brain.check_brain(config)
+        yield from self.check_keys(brain.policy)
+        yield from self.check_thread()
         yield from self._check_budget(brain, config)
         if self._input("attachments", brain).is_given:
             yield from attachments.check(self, brain.connector or "", config)

@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from octo.block import Block, Finding
 from octo.config.model import Config
+from octo.config.templates import NOT_FOUND
 from octo.errors import OctoError, did_you_mean
 from octo.fields import Bool, Name, Refusals, Text
 from octo.message import Message
@@ -50,8 +51,10 @@ class TemplateResource(Block, type="template-resource", group="integration"):
             yield Finding(error.message, ("id",))
             return
         if not known:
+            is_there = config.templates.fault(self.id) != NOT_FOUND
+            text = f"template `{self.id}` is no regular file" if is_there else f"there is no template `{self.id}`"
             hint = did_you_mean(self.id, config.templates) or f"templates are looked for below `{config.root}`"
-            yield Finding(f"there is no template `{self.id}`", ("id",), hint, warning=True)
+            yield Finding(text, ("id",), hint, warning=True)
         if self.content_type and not self.raw_body:
             yield Finding(
                 "`contentType` has no effect without `rawBody`", ("contentType",), "add `rawBody: true`", warning=True

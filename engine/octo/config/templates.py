@@ -22,6 +22,8 @@ DEPTH_LIMIT: Final = 8
 _NOTHING: Final = dict.fromkeys(NAMES)
 _DEPTH: Final = "depth of templates"
 """Beside the names of a scope; no expression can name it."""
+NOT_FOUND: Final = "resource: not found"
+"""What is wrong with a name that leads to nothing."""
 
 
 class Template(Protocol):
@@ -55,6 +57,15 @@ class Templates:
         """Whether a template is declared by this name, or a file has it."""
         return name in self._read or self._exists(name)
 
+    def fault(self, name: str) -> str | None:
+        """Why no template can be read by this name; None when there is one."""
+        try:
+            if name in self:
+                return None
+        except OctoError as error:
+            return error.message
+        return "resource: it is no regular file" if resources.locate(self._root, name).exists() else NOT_FOUND
+
     def __iter__(self) -> Iterator[str]:
         """The names of the templates that were read."""
         return iter(self._read)
@@ -76,8 +87,8 @@ class Templates:
         found = self._read.get(name)
         if found is None:
             try:
-                if not self._exists(name):
-                    raise OctoError("resource: not found", hint=f"templates are looked for below `{self._root}`")
+                if fault := self.fault(name):
+                    raise OctoError(fault, hint=f"templates are looked for below `{self._root}`")
                 found = self._read[name] = self._parse(name)
             except OctoError as error:
                 message = f'load template "{name}": {error.message}'

@@ -232,7 +232,9 @@ def _user_parts(content: Json) -> Iterator[Part]:
     if content is None or isinstance(content, str):
         yield from [Text(content)] if content else []
         return
-    for part in _list({"content": content}, "content"):
+    if not isinstance(content, list):
+        raise _unlike("content", content, "text or a list of parts")
+    for part in content:
         match part:
             case {"type": "text" | "refusal" as kind} if isinstance(part.get(kind), str):
                 yield Text(part[kind])

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from octo.llm.chat import ChatRequest, ChatResponse, Delta, Usage
 from octo.llm.credentials import Credentials
 from octo.llm.framing import EventFraming, Framing
-from octo.values import Json, clean
+from octo.values import Json, clean, native
 
 Thinking = Literal["off", "adaptive", "budgeted"]
 PromptCache = Literal["auto", "on", "off"]
@@ -82,7 +82,7 @@ class Unreadable(ValueError):
 def shown(value: Json, limit: int = 100) -> str:
     """A value as error texts quote it: the beginning of its JSON."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(native(value), ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
         return "a value that is nested too deeply"
     text = "".join(character if character.isprintable() else " " for character in text[: limit + 1])

@@ -1,8 +1,11 @@
 """octo/agent/skills.py: instructions that the model loads when it needs them."""
 
+import os
+
 import pytest
 
-from fake_model import TOOL, call, problems, reply, run
+import octo
+from fake_model import TOOL, call, config_text, problems, reply, run
 
 KEYS = f"""{TOOL}
 guardrail: Stop when it is late.
@@ -126,17 +129,43 @@ async def test_a_run_that_only_loaded_a_skill_has_not_acted_yet():
     assert ran.message.body == "done"
 
 
+def test_a_skill_without_a_template_is_warned_of():
+    assert problems(f"{TOOL}skills: [{{name: s, description: d, resource: refund.md}}]\n") == [
+        ("ai-agent skill `s`: there is no template `refund.md`", "write the file, below the config directory")
+    ]
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """A directory of a config with things in it that are no templates."""
+    (tmp_path / "config" / "folder").mkdir(parents=True)
+    (tmp_path / "outside.md").write_text("Be brief.", encoding="utf-8")
+    (tmp_path / "config" / "link.md").symlink_to(tmp_path / "outside.md")
+    os.mkfifo(tmp_path / "config" / "pipe.md")
+    return tmp_path / "config"
+
+
 @pytest.mark.parametrize(
-    ("resource", "hint"),
+    ("resource", "why"),
     [
-        pytest.param("refund.md", "write the file, below the config directory", id="no such file"),
-        pytest.param("../refund.md", "write the file, below the config directory", id="outside"),
+        ("link.md", 'resource id "link.md" escapes the resource root'),
+        ("../outside.md", 'resource id "../outside.md" escapes the resource root'),
+        ("pipe.md", "it is no regular file"),
+        ("folder", "it is no regular file"),
     ],
 )
-def test_a_skill_without_a_template_is_warned_of(resource, hint):
-    keys = f"{TOOL}skills: [{{name: s, description: d, resource: {resource}}}]\n"
+def test_a_template_that_cannot_be_read_is_warned_of(shelf, resource, why):
+    file = shelf / "app.yaml"
+    file.write_text(
+        config_text(f"{TOOL}skills: [{{name: s, description: d, resource: {resource}}}]\n"), encoding="utf-8"
+    )
 
-    assert problems(keys) == [(f"ai-agent skill `s`: there is no template `{resource}`", hint)]
+    assert [(one.message, one.hint) for one in octo.load(file, environ={}).warnings] == [
+        (
+            f"ai-agent skill `s`: template `{resource}` cannot be read: {why}",
+            "name a file, below the config directory",
+        )
+    ]
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,73 @@ def test_a_mistake_in_the_block_is_refused(keys, messages):
     assert [message for _, message, _ in problems(keys)] == messages
 
 
+def test_all_that_is_wrong_with_an_agent_is_told_at_once():
+    keys = """
+connector: n
+prompt: ' '
+temperature: -1
+maxTokens: 0
+outputSchema: {type: strin}
+maxIterations: 1001
+maxParallelTools: -1
+memoryCompaction: squeeze
+skills: [{name: s, description: d}]
+history: always
+answer: yaml
+tools:
+  - {name: t, description: d, process: []}
+  - {name: t, description: d, process: []}
+  - {name: s, description: d, process: []}
+  - {description: d, process: []}
+"""
+
+    assert [(line, message) for line, message, _ in problems(keys)] == [
+        (1, 'ai-agent: connector "n" is not configured'),
+        (2, "ai-agent requires a prompt, found none"),
+        (3, "ai-agent: `temperature` is at least 0, found -1"),
+        (4, "ai-agent: `maxTokens` is at least 1, found 0"),
+        (
+            5,
+            'ai-agent: `outputSchema` is not usable: "strin" is not valid under any of the schemas listed in the '
+            "'anyOf' keyword",
+        ),
+        (6, "ai-agent: `maxIterations` is at most 1000, found 1001"),
+        (7, "ai-agent: `maxParallelTools` is at least 1, found -1"),
+        (8, "ai-agent: `memoryCompaction` is `prune` or `summarize`, found `squeeze`"),
+        (9, "ai-agent skill `s` requires `resource`"),
+        (10, "ai-agent: `history` is `record` or `off`, found `always`"),
+        (11, "ai-agent: `answer` is `json` or `text`, found `yaml`"),
+        (14, "ai-agent tool `t` is declared twice"),
+        (16, "ai-agent requires a name for tool 3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ("{enum: 5}", '5 is not of type "array"'),
+        (
+            "{properties: {a: {type: strin}}}",
+            "\"strin\" is not valid under any of the schemas listed in the 'anyOf' keyword",
+        ),
+        ("{required: a}", '"a" is not of type "array"'),
+        ("{properties: {a: {pattern: '('}}}", '"(" is not a "regex"'),
+        ("{$ref: 'https://example.org/x.json'}", "a schema must not refer to other documents"),
+    ],
+    ids=["enum", "type", "required", "pattern", "another document"],
+)
+def test_a_form_of_the_answer_that_cannot_be_checked_is_refused(schema, why):
+    assert problems(f"{GOOD}outputSchema: {schema}") == [(7, f"ai-agent: `outputSchema` is not usable: {why}", None)]
+
+
+def test_an_unusual_temperature_is_warned_of():
+    text = config_text(f"temperature: 99\n{TOOL}")
+
+    assert [(one.message, one.hint) for one in harness.config(text).warnings] == [
+        ("ai-agent: `temperature` is 99, and no provider is known to take more than 2", None)
+    ]
+
+
 TOOLS = "connector: m\nprompt: Do it.\ntools:\n"
 
 

@@ -9,10 +9,11 @@ from octo.agent.memory import keys
 from octo.agent.memory.choice import Inputs, memory_id
 from octo.agent.memory.history import History, history_of, no_history_of_image
 from octo.agent.memory.transcript import WrittenDown
+from octo.block import Finding
 from octo.fields import Bool, Model, Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from octo.agent.memory.policy import Policy
     from octo.agent.memory.session import Memory
@@ -28,6 +29,7 @@ class Keyed(Model):
     """Which memory is read and written, instead of that of the run. Any text, by an expression or as `{value: TEXT}`.
 
     One id names one memory in each flow of a service; a UUID (32 hex digits are one, too) names the same everywhere.
+    White space around an id does not count.
     """
 
     previous_messages: BlockInput | None = None
@@ -56,6 +58,14 @@ class Keyed(Model):
                     at="key",
                 )
 
+    def check_keys(self, policy: Policy) -> Iterator[Finding]:
+        """What the policy of the agent leaves without effect."""
+        written = self.memory_id is not None and self.memory_id.is_given
+        if written and policy.mode != "managed":
+            yield _useless("memoryId", policy)
+        if self.previous_messages is not None and policy.mode != "off":
+            yield _useless("previousMessages", policy)
+
     def history_for(self, policy: Policy, message: Message, run: Run, *, block: str, makes_image: bool) -> History:
         """The history that the agent starts with. Raises OctoError."""
         ids, messages = self.memory_id or NOT_GIVEN, self.previous_messages or NOT_GIVEN
@@ -73,6 +83,19 @@ class Keyed(Model):
         if conversation is None or self.omit_from_conversation:
             return memory
         return WrittenDown(memory, conversation, run, block=block, run_id=message.trace_id)
+
+
+def _useless(key: str, policy: Policy) -> Finding:
+    hint = "remove one of the two"
+    match policy.mode:
+        case "off":
+            why = "while `memory` is off"
+            hint = "remove it, or have it remembered: `memory: {kind: window, contextLength: 20}`"
+        case "managed":
+            why = "while `memory` is on"
+        case _:
+            why = f"with `memory` of `kind: {policy.kind}`"
+    return Finding(f"ai-agent: `{key}` has no effect {why}", (key,), hint, warning=True)
 
 
 def nested_history(

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final
 
-from octo.block import SubFlow
+from pydantic import field_validator
+
+from octo.agent.memory import keys
+from octo.block import Finding, SubFlow
 from octo.errors import OctoError
-from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Model, Refusals, Text
+from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Model, Refusals, Text, refusal
 from octo.values import Json, clean_text, kind_of, render
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 FACT_TOOLS: Final = frozenset({"remember", "forget", "search_memory"})
 """The tools that `userMemory` gives to the model."""
+_ID_NOT_READ: Final = "memory: memoryThreadId names the conversation; the memory id of this run is not read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,15 @@ class InThread(Model):
     name_thread: SubFlow | None = None
     """What gives a new conversation its title, from a body `{question, answer, threadKey, agentId, userId}`."""
 
+    @field_validator("history")
+    @classmethod
+    def _is_kept_or_not(cls, history: str) -> str:
+        if history not in ("record", "off", ""):
+            raise refusal(f"ai-agent: `history` is `record` or `off`, found `{history}`")
+        return history
+
     def refuse_thread(self, refusals: Refusals, tools: Iterable[str]) -> None:
         """Note everything about these keys that does not go together; `tools` are the names of the agent's own."""
-        if self.history not in ("record", "off", ""):
-            refusals.add(f"ai-agent: `history` is `record` or `off`, found `{self.history}`", "history")
         if not self.agent:
             for key, what in self._of_agent():
                 refusals.add(
@@ -94,6 +103,23 @@ class InThread(Model):
                     refusals.add(
                         f"ai-agent tool `{name}`: the name is reserved while `userMemory` is on", "tools", index, "name"
                     )
+
+    def check_thread(self) -> Iterator[Finding]:
+        """What has no effect without something else."""
+        if self.memory_volatile and self.memory_thread_id is None:
+            yield Finding(
+                "ai-agent: `memoryVolatile` has no effect without `memoryThreadId`",
+                ("memoryVolatile",),
+                "say which conversation it is, for example `memoryThreadId: body.chat`",
+                warning=True,
+            )
+        if self.user_id is not None and not self.agent:
+            yield Finding(
+                "ai-agent: `userId` has no effect without `agentId`",
+                ("userId",),
+                "give the agent an id, for example `agentId: support`",
+                warning=True,
+            )
 
     def _of_agent(self) -> Iterator[tuple[str, str]]:
         """The settings that make no sense without `agentId`."""
@@ -124,6 +150,8 @@ class InThread(Model):
         if not thread:
             run.log("warn", "`memoryThreadId` is empty, so the agent remembers nothing", block=block)
             return None
+        if run.memory_id and keys.uuid(run.memory_id) is None:  # a UUID may be that of a transcript
+            run.log("info", _ID_NOT_READ, block=block)
         if not self.agent:
             from octo.agent.memory.threads import ThreadMemory
 

@@ -349,7 +349,7 @@ async def test_a_given_history_can_stand_for_the_question(desk):
         ),
         pytest.param(
             [{"role": "user", "content": 5.0}],
-            "message 0: expected a list of objects as `content`, found `5.0`",
+            "message 0: expected text or a list of parts as `content`, found `5`",
             id="content",
         ),
     ],

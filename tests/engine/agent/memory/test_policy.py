@@ -241,6 +241,55 @@ def test_a_nested_agent_that_remembers_belongs_to_a_block_with_a_name():
     assert [problem.message for problem in caught.value.problems] == ["ai-agent requires a `name` while memory is on"]
 
 
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        pytest.param(
+            "memoryId: body.id",
+            (
+                "ai-agent: `memoryId` has no effect while `memory` is off",
+                "remove it, or have it remembered: `memory: {kind: window, contextLength: 20}`",
+            ),
+            id="an id without memory",
+        ),
+        pytest.param(
+            "memory: {kind: window, contextLength: 1}\nmemoryId: body.id\npreviousMessages: body.said",
+            ("ai-agent: `previousMessages` has no effect while `memory` is on", "remove one of the two"),
+            id="messages and memory",
+        ),
+        pytest.param(
+            "memory: {kind: manual}\nmemoryId: body.id",
+            ("ai-agent: `memoryId` has no effect with `memory` of `kind: manual`", "remove one of the two"),
+            id="an older spelling",
+        ),
+        pytest.param(
+            "memoryVolatile: true",
+            (
+                "ai-agent: `memoryVolatile` has no effect without `memoryThreadId`",
+                "say which conversation it is, for example `memoryThreadId: body.chat`",
+            ),
+            id="volatile without a thread",
+        ),
+        pytest.param(
+            "memoryThreadId: body.chat\nuserId: vars.sub",
+            (
+                "ai-agent: `userId` has no effect without `agentId`",
+                "give the agent an id, for example `agentId: support`",
+            ),
+            id="a person without an agent",
+        ),
+        pytest.param("memoryId: ' '", None, id="a blank id"),
+        pytest.param("previousMessages: body.said", None, id="messages without memory"),
+    ],
+)
+def test_what_has_no_effect_is_warned_of(keys, why):
+    written = keys.replace("\n", "\n        ")
+
+    warnings = harness.config(AGENT.format(keys=written, name="name: ag")).warnings
+
+    assert [(one.message, one.hint) for one in warnings] == ([why] if why else [])
+
+
 def test_the_spellings_with_underscores_are_read():
     assert problems("memory_id: body.id\n        previous_messages: []") == []
 

@@ -155,6 +155,20 @@ async def test_without_an_id_nothing_is_remembered_and_that_is_told(agent, chat)
     assert not agent.directory.exists()
 
 
+@pytest.mark.parametrize(
+    ("memory_id", "log"),
+    [
+        ("ada", ["memory: memoryThreadId names the conversation; the memory id of this run is not read"]),
+        ("0c3f4b5e-0000-4000-8000-00000000000a", []),
+    ],
+    ids=["text", "an id that may be of a conversation"],
+)
+async def test_an_id_of_the_run_has_no_effect_in_a_thread_and_that_is_told(agent, memory_id, log):
+    ran = await agent.say("hi", reply("Hello."), memory_id=memory_id)
+
+    assert ran.log == log
+
+
 async def test_an_id_that_cannot_be_computed_fails_before_any_model_call(agent):
     with pytest.raises(BlockError) as caught:
         await agent.run(body={"say": "hi"})
