@@ -80,7 +80,7 @@ class StoredEntries:
             if ttl is not None:  # whoever adds what expires also clears what has
                 entries.delete_expired(db, now=now)
             version = _checked(entries.version(db, namespace, key, now=now), expected) + 1
-            entries.put(db, namespace, key, text, version, expires=_deadline(now, ttl))
+            entries.put(db, namespace, key, text, version, now=now, expires=_deadline(now, ttl))
             return version
 
         return await self._store.write(work)

@@ -38,15 +38,17 @@ def version(db: Connection, namespace: str, key: str, *, now: int) -> int:
     return int(found[0]) if found else 0
 
 
-def put(db: Connection, namespace: str, key: str, value: str, version: int, *, expires: int | None) -> None:
+def put(
+    db: Connection, namespace: str, key: str, value: str, version: int, *, now: int, expires: int | None = None
+) -> None:
     """Store an entry in the place of what is there."""
     db.execute(
         """
-        INSERT INTO entries (namespace, key, version, value, expires) VALUES (?, ?, ?, ?, ?)
+        INSERT INTO entries (namespace, key, version, value, expires, updated) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT (namespace, key) DO UPDATE
-        SET version = excluded.version, value = excluded.value, expires = excluded.expires
+        SET version = excluded.version, value = excluded.value, expires = excluded.expires, updated = excluded.updated
         """,
-        (namespace, key, version, value, expires),
+        (namespace, key, version, value, expires, now),
     )
 
 

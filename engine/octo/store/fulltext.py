@@ -10,14 +10,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from octo.store.search import words
+from octo.store.search import expression, pattern, split, words
 from octo.store.threads import NAMESPACE, PREFIX
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
-
-SEPARATOR: Final = "\x1f"
-"""Stands between the parts of an id."""
 
 
 class Source(NamedTuple):
@@ -25,7 +22,7 @@ class Source(NamedTuple):
 
     kind: str
     """`managed`, `thread`, `working` (what an agent with an id goes on with) or `transcript`."""
-    id: str
+    parts: tuple[str, ...]
     """The columns that identify it."""
 
 
@@ -43,24 +40,35 @@ class Hit(NamedTuple):
     said: Said
 
 
+def _id(*columns: str) -> str:
+    """SQL for what identifies a conversation in the index: its columns, in which any character may stand."""
+    return " || ' ' || ".join(f"hex({column})" for column in columns)
+
+
+def _source(kind: str, id: str) -> Source:
+    return Source(kind, tuple(bytes.fromhex(part).decode(errors="replace") for part in id.split(" ")))
+
+
+_THREAD: Final = f"substr(CAST({{}} AS BLOB), {len(PREFIX) + 1})"
+"""The id of a thread, out of a key; as text, it would end before the first NUL."""
 _STAMPS: Final = f"""
-    SELECT 'managed', workspace || char(31) || key || char(31) || block, updated FROM memories
+    SELECT 'managed', {_id("workspace", "key", "block")}, updated FROM memories
     UNION ALL
-    SELECT 'thread', substr(key, {len(PREFIX) + 1}), version FROM entries
+    SELECT 'thread', {_id(_THREAD.format("key"))}, version FROM entries
     WHERE namespace = '{NAMESPACE}' AND key >= '{PREFIX}' AND key < '{PREFIX[:-1]}0'
     UNION ALL
-    SELECT 'working', agent || char(31) || thread, version FROM threads
+    SELECT 'working', {_id("agent", "thread")}, version FROM threads
     WHERE version > 0 AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.thread = threads.number)
     UNION ALL
-    SELECT 'transcript', id, updated FROM transcripts
+    SELECT 'transcript', {_id("id")}, updated FROM transcripts
 """
 """All conversations, each with what changes when it does."""
 
 _OLD: Final = {
-    "memories": ("managed", "old.workspace || char(31) || old.key || char(31) || old.block"),
-    "entries": ("thread", f"CASE old.namespace WHEN '{NAMESPACE}' THEN substr(old.key, {len(PREFIX) + 1}) END"),
-    "threads": ("working", "old.agent || char(31) || old.thread"),
-    "transcripts": ("transcript", "old.id"),
+    "memories": ("managed", _id("old.workspace", "old.key", "old.block")),
+    "entries": ("thread", f"CASE old.namespace WHEN '{NAMESPACE}' THEN {_id(_THREAD.format('old.key'))} END"),
+    "threads": ("working", _id("old.agent", "old.thread")),
+    "transcripts": ("transcript", _id("old.id")),
 }
 """The tables that hold them, each with the kind and the id of a row that is deleted."""
 
@@ -77,8 +85,8 @@ def refresh(db: Connection, read: Callable[[Connection, Source], Iterable[Said]]
     _prepare(db)
     if full_text:
         _make_index(db)
-    known = {Source(kind, id): stamp for kind, id, stamp in db.execute("SELECT kind, id, stamp FROM kept_sources")}
-    there = {Source(kind, id): stamp for kind, id, stamp in db.execute(_STAMPS)}
+    known = {(kind, id): stamp for kind, id, stamp in db.execute("SELECT kind, id, stamp FROM kept_sources")}
+    there = {(kind, id): stamp for kind, id, stamp in db.execute(_STAMPS)}
     stale = [source for source, stamp in known.items() if there.get(source) != stamp]
     db.executemany("DELETE FROM kept_sources WHERE kind = ? AND id = ?", stale)
     new = [source for source, stamp in there.items() if known.get(source) != stamp]
@@ -86,7 +94,7 @@ def refresh(db: Connection, read: Callable[[Connection, Source], Iterable[Said]]
         db.execute("INSERT INTO kept_sources VALUES (?, ?, ?)", (*source, there[source]))
         db.executemany(
             "INSERT INTO kept_texts (kind, id, role, text) VALUES (?, ?, ?, ?)",
-            [(*source, *said) for said in read(db, source) if said.text.strip()],
+            [(*source, *said) for said in read(db, _source(*source)) if said.text.strip()],
         )
     return len(new) > _AT_ONCE
 
@@ -96,19 +104,18 @@ def search(db: Connection, query: str, *, kinds: Collection[str], most: int) -> 
     wanted = words(query)
     if not wanted or not kinds:
         return []
-    if _has(db, "kept_index"):
-        found, terms = "number IN (SELECT rowid FROM kept_index WHERE kept_index MATCH ?)", [_expression(wanted)]
-    else:
-        found, terms = " AND ".join(["text LIKE ?"] * len(wanted)), [f"%{word}%" for word in wanted]
+    indexed, others = split(wanted) if _has(db, "kept_index") else ([], wanted)
+    conditions = ["number IN (SELECT rowid FROM kept_index WHERE kept_index MATCH ?)"] if indexed else []
+    conditions += ["text LIKE ?"] * len(others)
     rows = db.execute(
         f"""
         SELECT kind, id, role, text FROM kept_texts
-        WHERE {found} AND kind IN ({", ".join("?" * len(kinds))})
+        WHERE {" AND ".join(conditions)} AND kind IN ({", ".join("?" * len(kinds))})
         ORDER BY number DESC LIMIT ?
         """,
-        (*terms, *kinds, most),
+        (*([expression(indexed)] if indexed else []), *map(pattern, others), *kinds, most),
     )
-    return [Hit(Source(kind, id), Said(role, text)) for kind, id, role, text in rows]
+    return [Hit(_source(kind, id), Said(role, text)) for kind, id, role, text in rows]
 
 
 def _prepare(db: Connection) -> None:
@@ -177,7 +184,3 @@ def _make_index(db: Connection) -> None:
 
 def _has(db: Connection, table: str) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
-
-
-def _expression(wanted: list[str]) -> str:
-    return " ".join(f'"{word}"*' for word in wanted)

@@ -250,6 +250,15 @@ def _values_of_drafts(db: Connection) -> None:
     db.execute("ALTER TABLE run_agents ADD COLUMN value TEXT NOT NULL DEFAULT ''")
 
 
+def _times_of_entries(db: Connection) -> None:
+    """Entries tell when they were written; the search index, which names threads anew, is made with the next search."""
+    db.execute("ALTER TABLE entries ADD COLUMN updated INTEGER")  # null: written before there was this column
+    for trigger in db.execute("SELECT name FROM sqlite_master WHERE name GLOB 'kept_*_gone'").fetchall():
+        db.execute(f"DROP TRIGGER {trigger[0]}")
+    for table in ("kept_index", "kept_texts", "kept_sources"):
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _entries,
     _runs,
@@ -258,5 +267,6 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _conversations,
     _agents,
     _values_of_drafts,
+    _times_of_entries,
 )
 LATEST: Final = len(STEPS)

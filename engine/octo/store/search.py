@@ -5,13 +5,21 @@ Where SQLite has no full-text index, the texts themselves are looked through.
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 INDEX: Final = "turns_index"
+
+_WITHOUT_SPACES: Final = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Letters of scripts that put no space between words: Thai, Lao, Tibetan, Burmese, Khmer, Japanese, Chinese."""
 
 
 class Hit(NamedTuple):
@@ -30,8 +38,27 @@ class Hit(NamedTuple):
 
 
 def words(query: str) -> list[str]:
-    """What is looked for: letters and digits that stand together."""
-    return "".join(char if char.isalnum() else " " for char in query).split()
+    """What is looked for: letters and digits that stand together, and each sign that is a picture."""
+    return "".join(char if char.isalnum() else f" {char} " if _is_picture(char) else " " for char in query).split()
+
+
+def split(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that the index finds by their beginning, and those that are looked for in the texts themselves.
+
+    To the index, all that is written between two spaces is one word, and pictures are nothing.
+    """
+    others = [word for word in wanted if _WITHOUT_SPACES.search(word) or _is_picture(word[0])]
+    return [word for word in wanted if word not in others], others
+
+
+def expression(wanted: Sequence[str]) -> str:
+    """What the index is asked for."""
+    return " ".join(f'"{word}"*' for word in wanted)
+
+
+def pattern(word: str) -> str:
+    """What a text is like that holds a word."""
+    return f"%{word}%"
 
 
 def search(
@@ -67,25 +94,25 @@ def _facts(db: Connection, wanted: list[str], agent: str, user: str | None, most
         WHERE (?1 = '' OR agent = ?1) AND (?2 IS NULL OR user = ?2) AND {_all_in("name || ' ' || value", wanted)}
         ORDER BY updated DESC, name LIMIT ?3
         """,
-        (agent, user, most, *map(_pattern, wanted)),
+        (agent, user, most, *map(pattern, wanted)),
     )
     return [Hit(*row) for row in found]
 
 
 def _turns(db: Connection, wanted: list[str], agent: str, user: str | None, most: int, *, full_text: bool) -> list[Hit]:
-    indexed = full_text and _is_indexed(db)
+    indexed, others = split(wanted) if full_text and _is_indexed(db) else ([], wanted)
+    conditions = [_all_in("turns.text", others)] if others else []
     if indexed:
-        found, more = f"turns.number IN (SELECT rowid FROM {INDEX} WHERE {INDEX} MATCH ?4)", [_expression(wanted)]
-    else:
-        found, more = _all_in("turns.text", wanted), [_pattern(word) for word in wanted]
+        number = 4 + len(others)
+        conditions.append(f"turns.number IN (SELECT rowid FROM {INDEX} WHERE {INDEX} MATCH ?{number})")
     rows = db.execute(
         f"""
         SELECT 'turn', agent, user, threads.thread, role, text, at
         FROM turns JOIN threads ON threads.number = turns.thread
-        WHERE (?1 = '' OR agent = ?1) AND (?2 IS NULL OR user = ?2) AND {found}
+        WHERE (?1 = '' OR agent = ?1) AND (?2 IS NULL OR user = ?2) AND {" AND ".join(conditions)}
         ORDER BY turns.number DESC LIMIT ?3
         """,
-        (agent, user, most, *more),
+        (agent, user, most, *map(pattern, others), *([expression(indexed)] if indexed else [])),
     )
     return [Hit(*row) for row in rows]
 
@@ -117,13 +144,9 @@ def _has_index(db: Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (INDEX,)).fetchone() is not None
 
 
-def _expression(wanted: list[str]) -> str:
-    return " ".join(f'"{word}"*' for word in wanted)
+def _is_picture(char: str) -> bool:
+    return unicodedata.category(char) == "So"
 
 
-def _pattern(word: str) -> str:
-    return f"%{word}%"
-
-
-def _all_in(text: str, wanted: list[str]) -> str:
+def _all_in(text: str, wanted: Sequence[str]) -> str:
     return " AND ".join(f"{text} LIKE ?{number}" for number in range(4, 4 + len(wanted)))

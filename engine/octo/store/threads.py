@@ -19,18 +19,20 @@ class Row(NamedTuple):
     """How often it was written."""
     size: int
     """In bytes."""
+    updated: int | None
+    """In nanoseconds since 1970; None for one that an octo wrote which did not tell."""
 
 
 def rows(db: Connection) -> list[Row]:
     """All threads, in the order of their ids."""
     found = db.execute(
         """
-        SELECT substr(key, ?3), version, length(CAST(value AS BLOB)) FROM entries
-        WHERE namespace = ?1 AND key >= ?2 AND key < ?4 ORDER BY key
+        SELECT key, version, length(CAST(value AS BLOB)), updated FROM entries
+        WHERE namespace = ? AND key >= ? AND key < ? ORDER BY key
         """,
-        (NAMESPACE, PREFIX, len(PREFIX) + 1, PREFIX[:-1] + "0"),  # the character after `/`
+        (NAMESPACE, PREFIX, PREFIX[:-1] + "0"),  # the character after `/`
     )
-    return [Row(*row) for row in found]
+    return [Row(key.removeprefix(PREFIX), *rest) for key, *rest in found]
 
 
 def load(db: Connection, thread: str) -> str | None:

@@ -50,7 +50,7 @@ def fill(db: Any) -> None:
     memories.save(db, Place("shop", KEY, "ask.desk"), messages, 4, now=NOON)
     memories.save(db, Place("shop", CHAT, "chat.desk"), json.dumps(codec.encode([user("Hi")])), 1, now=NOON + DAY)
     thread = {"v": 1, "tokens": 9, "messages": codec.encode([user("An umbrella?"), user("Now?")])}
-    kv.put(db, NAMESPACE, f"{PREFIX}desk:ada", json.dumps(thread), 3, expires=None)
+    kv.put(db, NAMESPACE, f"{PREFIX}desk:ada", json.dumps(thread), 3, now=NOON - DAY)
     place = conversations.Place("support", "t1")
     conversations.append(
         db, place, [Turn("user", "My order", NOON), Turn("assistant", "Sent", NOON)], user="ada", now=0
@@ -84,6 +84,82 @@ def found(outcome: Any) -> list[tuple[str, str]]:
     return [(item["kind"], item["id"]) for item in document.get("memories", document.get("found"))]
 
 
+def put_thread(folder: Path, id: str, text: str, now: int) -> None:
+    with Store(folder / ".octo") as store:
+        turns = json.dumps(codec.encode([user(text)]))
+        asyncio.run(store.write(lambda db: kv.put(db, NAMESPACE, PREFIX + id, turns, 1, now=now)))
+
+
+ODD = "desk\0\x1f \U0001f389"
+"""An id with characters that end or part texts elsewhere."""
+
+
+def test_an_id_may_hold_any_character(octo: Any, tmp_path: Path) -> None:
+    put_thread(tmp_path, ODD, "odd ones", 2)
+    put_thread(tmp_path, "desk", "even ones", 1)
+
+    assert found(octo("memory", "list")) == [("thread", ODD), ("thread", "desk")]
+    assert found(octo("memory", "search", "odd")) == [("thread", ODD)]
+    assert found(octo("memory", "show", ODD)) == [("thread", ODD)]
+    assert octo("memory", "delete", ODD, "--yes").status == 0
+    assert found(octo("memory", "search", "ones")) == [("thread", "desk")]
+    assert found(octo("memory", "list")) == [("thread", "desk")]
+
+
+def test_an_id_of_an_agent_may_hold_any_character(octo: Any, tmp_path: Path) -> None:
+    def fill(db: Any) -> None:
+        memory = json.dumps({"v": 1, "messages": codec.encode([user("odd ones")])})
+        conversations.save_working(db, conversations.Place(ODD, ODD), memory, expected=None, user="", now=1)
+
+    with Store(tmp_path / ".octo") as store:
+        asyncio.run(store.write(fill))
+
+    assert json.loads(octo("memory", "search", "odd").stdout) == {
+        "found": [{"kind": "thread", "id": ODD, "agent": ODD, "role": "user", "text": "odd ones"}]
+    }
+
+
+def test_threads_of_agents_without_an_id_are_listed_the_latest_first(octo: Any, tmp_path: Path) -> None:
+    config = """
+connectors: [{ name: m, type: llm-scripted, settings: { rules: [{ when: 'true', text: Yes }] } }]
+flows:
+  - name: ask
+    process:
+      - type: ai-agent
+        name: a
+        connector: m
+        prompt: Say.
+        input: body
+        memoryThreadId: body
+        tools: [{ name: t, description: T., process: [{ type: log, settings: { message: body } }] }]
+"""
+    (tmp_path / "app.yaml").write_text(config, encoding="utf-8")
+    for thread in ("b", "a", "c", "b"):
+        assert octo("invoke", "--config", "app.yaml", "--flow", "ask", "--data", f'"{thread}"').status == 0
+
+    assert found(octo("memory", "list", "--kind", "thread")) == [("thread", "b"), ("thread", "c"), ("thread", "a")]
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        (["红色"], ["chairs"]),
+        (["椅子"], ["chairs"]),
+        (["红色", "octo"], ["chairs"]),
+        (["🎉"], ["chairs"]),
+        (["ลูกค้า"], ["thai"]),
+        (["绿色"], []),
+        (["octo", "绿色"], []),
+    ],
+    ids=["inside", "at the end", "with another", "a picture", "Thai", "another", "with one that is there"],
+)
+def test_text_without_spaces_is_searched(octo: Any, tmp_path: Path, words: list[str], ids: list[str]) -> None:
+    put_thread(tmp_path, "chairs", "octo, 我喜欢红色椅子🎉", 1)
+    put_thread(tmp_path, "thai", "สวัสดีลูกค้าทุกท่าน", 2)
+
+    assert [id for _, id in found(octo("memory", "search", *words))] == ids
+
+
 # ---------------------------------------------------------------- list
 
 
@@ -95,7 +171,7 @@ transcript  0c3f4b5e  chat       Hi            4   74 bytes  {moment(3)}
 thread      t1        support    An order      2   12 bytes  {moment(2)}
 managed     0c3f4b5e  chat.desk                1   45 bytes  {moment(1)}
 managed     a50aa946  ask.desk                 4  375 bytes  {moment(0)}
-thread      desk:ada                           2  137 bytes
+thread      desk:ada                           2  137 bytes  {moment(-1)}
 """
 
     assert memory("list", terminal="out") == (lines, "", 0)
@@ -251,7 +327,9 @@ def test_what_cannot_be_read_is_told_in_its_place(memory: Any, tmp_path: Path) -
 def test_files_of_a_thread_are_told_and_not_shown(memory: Any, tmp_path: Path) -> None:
     turns = codec.encode([ChatMessage("user", (File("image/png", b"123", "a.png"), Text("Look")))], files=True)
     with Store(tmp_path / ".octo") as store:
-        asyncio.run(store.write(lambda db: kv.put(db, NAMESPACE, f"{PREFIX}files", json.dumps(turns), 1, expires=None)))
+        asyncio.run(
+            store.write(lambda db: kv.put(db, NAMESPACE, f"{PREFIX}files", json.dumps(turns), 1, now=NOON - DAY))
+        )
 
     assert memory("show", "files", terminal="out").stdout.splitlines()[3:] == [
         "user       Look",
@@ -427,7 +505,7 @@ def test_the_person_at_the_terminal_is_asked(monkeypatch: pytest.MonkeyPatch, an
 
 def test_no_control_character_of_an_id_reaches_the_terminal(memory: Any, tmp_path: Path) -> None:
     with Store(tmp_path / ".octo") as store:
-        asyncio.run(store.write(lambda db: kv.put(db, NAMESPACE, f"{PREFIX}a\x1b[2J\x9b", "[]", 1, expires=None)))
+        asyncio.run(store.write(lambda db: kv.put(db, NAMESPACE, f"{PREFIX}a\x1b[2J\x9b", "[]", 1, now=NOON - DAY)))
 
     for args in (["list"], ["show", "a\x1b[2J\x9b"], ["show", "zz"], ["delete", "a\x1b[2J\x9b"], ["export", "--json"]):
         ran = memory(*args, terminal="out err")

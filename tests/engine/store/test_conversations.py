@@ -119,11 +119,12 @@ async def test_threads_are_the_entries_below_their_prefix(store):
         entries = [("user", "agent-memory/b"), ("user", "agent-memory/"), ("user", "agent-memory0"), ("system", "x")]
         for namespace, key in entries:
             db.execute(
-                "INSERT INTO entries (namespace, key, version, value) VALUES (?, ?, 2, '\"é\"')", (namespace, key)
+                "INSERT INTO entries (namespace, key, version, value, updated) VALUES (?, ?, 2, '\"é\"', 7)",
+                (namespace, key),
             )
         return threads.rows(db), threads.load(db, "b"), threads.delete(db, "b"), threads.delete(db, "b")
 
-    assert await store.write(work) == ([threads.Row("", 2, 4), threads.Row("b", 2, 4)], '"é"', True, False)
+    assert await store.write(work) == ([threads.Row("", 2, 4, 7), threads.Row("b", 2, 4, 7)], '"é"', True, False)
 
 
 # ---------------------------------------------------------------- search

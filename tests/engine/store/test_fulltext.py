@@ -7,10 +7,10 @@ from octo.store.fulltext import Hit, Said, Source
 from octo.store.store import Store
 from octo.store.transcripts import Row
 
-ONE, OTHER = Source("transcript", "one"), Source("transcript", "other")
+ONE, OTHER = Source("transcript", ("one",)), Source("transcript", ("other",))
 TEXTS = {
     "one": [Said("user", "Où est la gare?"), Said("assistant", "Die Straße ist gesperrt."), Said("tool", " ")],
-    "other": [Said("user", 'A "gare" — 100% OR nothing*')],
+    "other": [Said("user", 'A "gare" — 100% OR nothing*'), Said("user", "octo: 我喜欢红色椅子🎉")],
 }
 
 
@@ -24,8 +24,8 @@ class Kept:
 
     async def find(self, query, kinds=("transcript",), most=50):
         def read(db, source):
-            self.read.append(source.id)
-            return TEXTS[source.id]
+            self.read.append(source.parts[0])
+            return TEXTS[source.parts[0]]
 
         while await self.store.write(lambda db: fulltext.refresh(db, read, full_text=self.full_text)):
             pass
@@ -56,10 +56,16 @@ async def kept(request):
         ("'; DROP TABLE x --", []),
         ("", []),
         ('"*%', []),
+        ("红色", [(OTHER, 1)]),
+        ("红色 gare", []),
+        ("红色 octo", [(OTHER, 1)]),
+        ("🎉", [(OTHER, 1)]),
+        ("🎉 octo", [(OTHER, 1)]),
+        ("🎈", []),
     ],
 )
 async def test_all_words_stand_in_one_text(kept, query, hits):
-    assert await kept.find(query) == [Hit(source, TEXTS[source.id][at]) for source, at in hits]
+    assert await kept.find(query) == [Hit(source, TEXTS[source.parts[0]][at]) for source, at in hits]
 
 
 async def test_only_so_many_are_found_and_only_of_the_kinds_that_are_asked_for(kept):
@@ -82,8 +88,8 @@ async def test_what_is_deleted_is_gone_from_the_index_at_once(kept):
     await kept.find("gare")
     await kept.store.write(lambda db: transcripts.delete(db, "one"))
 
-    texts = await kept.store.read(lambda db: db.execute("SELECT DISTINCT id FROM kept_texts").fetchall(), [])
-    assert texts == [("other",)]
+    texts = await kept.store.read(lambda db: db.execute("SELECT DISTINCT text FROM kept_texts").fetchall(), [])
+    assert texts == [(said.text,) for said in TEXTS["other"]]
     assert await kept.find("gare") == [Hit(OTHER, TEXTS["other"][0])]
 
 

@@ -51,7 +51,7 @@ from octo.store import entries
 from octo.store.store import Store
 
 def work(db):
-    entries.put(db, "user", "held", "1", 1, expires=None)
+    entries.put(db, "user", "held", "1", 1, now=1)
     print("inside", flush=True)
     sys.stdin.readline()
 

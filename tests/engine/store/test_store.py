@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -18,14 +19,14 @@ from typing import Any
 import pytest
 
 from octo.errors import StoreError
-from octo.store import entries, migrations
+from octo.store import entries, migrations, threads
 from octo.store.store import Store
 
 ELSEWHERE = "name another directory with `--store DIR`"
 
 
 def add(key: str, value: str = "1") -> Any:
-    return lambda db: entries.put(db, "user", key, value, 1, expires=None)
+    return lambda db: entries.put(db, "user", key, value, 1, now=1)
 
 
 def keys(db: Connection) -> list[str]:
@@ -73,6 +74,25 @@ async def test_a_directory_that_holds_other_things_is_not_hidden_from_git(tmp_pa
         await store.write(add("a"))
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app.yaml", "octo.db"]
+
+
+async def test_an_older_store_keeps_its_entries_and_makes_its_search_index_anew(store: Store, file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        for step in migrations.STEPS[:7]:
+            step(db)
+        db.execute(f"PRAGMA application_id = {migrations.APPLICATION_ID}")
+        db.execute("PRAGMA user_version = 7")
+        db.execute("INSERT INTO entries VALUES ('user', 'agent-memory/old', 1, '[]', NULL)")
+        db.execute("CREATE TABLE kept_sources (kind, id)")
+        db.execute("CREATE TABLE kept_texts (text)")
+        db.execute("CREATE VIRTUAL TABLE kept_index USING fts5(text)")
+        db.execute("CREATE TRIGGER kept_entries_gone AFTER DELETE ON entries BEGIN DELETE FROM kept_sources; END")
+
+    def work(db: Connection) -> list[str]:
+        return [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE name GLOB 'kept_*'")]
+
+    assert await store.read(work, ["unread"]) == []
+    assert await store.read(threads.rows, []) == [threads.Row("old", 1, 2, None)]
 
 
 async def test_a_file_that_a_crash_left_empty_becomes_the_store(file: Path, store: Store) -> None:
@@ -141,9 +161,9 @@ from pathlib import Path
 from octo.store import entries, migrations
 from octo.store.store import Store
 
-def finished(db): entries.put(db, "user", "finished", "1", 1, expires=None)
+def finished(db): entries.put(db, "user", "finished", "1", 1, now=1)
 def half(db):
-    entries.put(db, "user", "half", "1", 1, expires=None)
+    entries.put(db, "user", "half", "1", 1, now=1)
     os.kill(os.getpid(), signal.SIGKILL)
 
 async def main(store):

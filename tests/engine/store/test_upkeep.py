@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 async def fill(store: Store, count: int, *, expires: int | None = None) -> None:
     def work(db: Connection) -> None:
         for number in range(count):
-            entries.put(db, "cache", f"{expires} {number}", "x" * 1000, 1, expires=expires)
+            entries.put(db, "cache", f"{expires} {number}", "x" * 1000, 1, now=0, expires=expires)
 
     await store.write(work)
 

@@ -10,7 +10,7 @@ from octo.agent.memory import codec
 from octo.agent.memory.threads import payload
 from octo.llm.chat import ChatMessage, File, Reasoning, Search, Text, ToolCall, ToolResult
 from octo.store import conversations, facts, fulltext, memories, search, threads, transcripts
-from octo.store.fulltext import SEPARATOR, Said, Source
+from octo.store.fulltext import Said, Source
 from octo.values import parse
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _of_kind(db: Connection, kind: Kind, flow: str, block: str) -> Iterator[Item
 def _threads(db: Connection) -> Iterator[Item]:
     for thread in threads.rows(db):
         count = len(list(_of_payload(threads.load(db, thread.thread))))
-        yield Item("thread", thread.thread, count=count, size=thread.size)
+        yield Item("thread", thread.thread, count=count, size=thread.size, updated=thread.updated)
     for row in conversations.rows(db):
         count = row.turns or len(list(_of_payload(_working(db, row.place))))
         yield Item("thread", row.place.thread, row.place.agent, row.title, count, row.size, row.updated)
@@ -215,29 +215,27 @@ def find(db: Connection, query: str, *, kinds: Sequence[Kind] = KINDS, most: int
 
 
 def _hit(hit: fulltext.Hit) -> Hit:
-    parts = hit.source.id.split(SEPARATOR)
-    match hit.source.kind:
-        case "managed":
-            return Hit("managed", parts[1], parts[2], *hit.said)
-        case "working":
-            return Hit("thread", parts[1], parts[0], *hit.said)
-        case "transcript":
-            return Hit("transcript", hit.source.id, "", *hit.said)
-    return Hit("thread", hit.source.id, "", *hit.said)
+    match hit.source:
+        case ("managed", (_, key, block)):
+            return Hit("managed", key, block, *hit.said)
+        case ("working", (agent, thread)):
+            return Hit("thread", thread, agent, *hit.said)
+        case ("transcript", (id,)):
+            return Hit("transcript", id, "", *hit.said)
+    return Hit("thread", hit.source.parts[0], "", *hit.said)
 
 
 def _read(db: Connection, source: Source) -> Iterable[Said]:
     """The texts of a conversation, for the index."""
-    parts = source.id.split(SEPARATOR)
-    match source.kind:
-        case "managed":
+    match source:
+        case ("managed", parts):
             found: Iterable[Entry] = _of_payload(memories.load(db, memories.Place(*parts)))
-        case "working":
+        case ("working", parts):
             found = _of_payload(_working(db, conversations.Place(*parts)))
-        case "transcript":
-            found = entries(db, Item("transcript", source.id))
+        case ("transcript", (id,)):
+            found = entries(db, Item("transcript", id))
         case _:
-            found = _of_payload(threads.load(db, source.id))
+            found = _of_payload(threads.load(db, source.parts[0]))
     return [Said(entry.role, entry.text or entry.arguments) for entry in found]
 
 
