@@ -105,13 +105,13 @@ def no_version(db: Connection, name: str, version: int) -> UsageError:
 
 
 def decoded(text: str, name: str) -> dict[str, Json]:
-    """The value that is stored. Raises OctoError when it is none."""
+    """The value that is stored. Raises StoreError when it is none."""
     try:
         value = parse(text)
     except ValueError as error:
-        raise OctoError(f'agent "{name}": its stored value is not JSON: {error}') from None
+        raise StoreError(f'agent "{name}": its stored value is not JSON: {error}') from None
     if not isinstance(value, dict):
-        raise OctoError(f'agent "{name}": its stored value is no mapping')
+        raise StoreError(f'agent "{name}": its stored value is no mapping')
     return value
 
 

@@ -643,6 +643,26 @@ def test_a_store_that_cannot_be_written_is_told_and_intact(agents: Any) -> None:
     assert len(Path(".octo/octo.db").read_bytes()) == len(before)
 
 
+def test_a_value_that_is_none_is_told_with_its_agent(agents: Any) -> None:
+    deploy(agents, "one")
+    with sqlite3.connect(".octo/octo.db") as db:
+        db.execute("UPDATE agent SET value = '[1]'")
+
+    assert failure(agents("show greet", terminal="err")) == ('agent "greet": its stored value is no mapping', "", 2)
+
+
+def test_control_characters_reach_no_terminal(agents: Any) -> None:
+    text = 'connector: llm\nprompt: "a\\e[31mb"\ndescription: "c\\ad"\n'
+    Path("evil.agent.yaml").write_text(text, encoding="utf-8")
+    deploy(agents, "one", "evil")
+    agents("deploy greet --file one.agent.yaml --note a\x1b[2Jb")
+
+    for line in ("list", "show greet@2", "history greet", "diff greet"):
+        shown = agents(line, terminal="out").stdout
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+
+
 def test_the_store_is_for_its_owner_only(agents: Any) -> None:
     deploy(agents, "one")
 

@@ -393,6 +393,19 @@ async def test_a_store_that_cannot_be_written_leaves_them_to_the_run(project: Pr
     ]
 
 
+async def test_a_change_that_a_read_only_store_cannot_take_counts_for_the_run(project: Project) -> None:
+    """SQLite itself plays the disk that is read-only."""
+    project.write("app.yaml", agent("one"))
+    await project.run()
+    project.write("app.yaml", agent("two"))
+    await project.store.read(lambda db: db.execute("PRAGMA query_only = ON").fetchone(), None)
+    async with Runtime(project.load(), store=project.store, observers=[project]) as runtime:
+        found = await versions.resolve(project.store, "a", declared=runtime.declared_agents)
+
+    assert found.value["prompt"] == "two"
+    assert await project.prompt() == "one"
+
+
 def test_the_name_of_the_person_is_that_of_octo_user_else_of_the_login() -> None:
     assert declared.user({"OCTO_USER": "ann", "USER": "bob"}) == "ann"
     assert declared.user({"USER": "bob"}) == "bob"

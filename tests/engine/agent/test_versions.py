@@ -327,3 +327,34 @@ async def test_readers_see_a_whole_value_while_others_write(filled: Store, tmp_p
                 await asyncio.sleep(0)
 
     await asyncio.gather(write(), read())
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda store: versions.deploy(store, "a", value("four"), ANN),
+        lambda store: versions.put_draft(store, "a", value("other"), ANN),
+        lambda store: versions.deploy_draft(store, "a", ANN),
+        lambda store: versions.discard_draft(store, "a", "ann"),
+        lambda store: versions.restore(store, "a", 1, ANN),
+        lambda store: versions.clear_history(store, "a"),
+        lambda store: versions.rename(store, "a", "b"),
+        lambda store: versions.delete(store, "a"),
+    ],
+    ids=["deploy", "draft", "deploy a draft", "discard", "restore", "clear", "rename", "delete"],
+)
+async def test_a_store_that_cannot_be_written_is_told_and_keeps_what_it_has(filled: Store, work: Any) -> None:
+    """SQLite itself plays the disk that is read-only."""
+    await versions.put_draft(filled, "a", value("mine"), ANN)
+    before = await filled.read(_everything, [])
+    await filled.read(lambda db: db.execute("PRAGMA query_only = ON").fetchone(), None)
+
+    with pytest.raises(StoreError) as caught:
+        await work(filled)
+    assert caught.value.message == f"`{filled}` cannot be written: attempt to write a readonly database"
+    assert await filled.read(_everything, []) == before
+
+
+def _everything(db: sqlite3.Connection) -> list[Any]:
+    tables = ("agent", "agent_version", "agent_draft")
+    return [db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables]
