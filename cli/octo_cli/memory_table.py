@@ -96,6 +96,7 @@ def facts_of_entry(entry: Entry) -> Ordered:
         arguments=entry.arguments or None,
         thinking=entry.thinking or None,
         ok=None if entry.ok else False,
+        reason=entry.why or None,
         at=None if entry.at is None else instant(entry.at),
     )
     return Ordered((name, value) for name, value in found.items() if value is not None)
@@ -162,6 +163,8 @@ def _lines(entry: Entry, coloured: bool) -> Iterator[str]:
         yield from _said(entry.name, entry.text, "green", coloured)
     elif entry.text:
         yield from _said(entry.role, entry.text, _COLOURS.get(entry.role, ""), coloured)
+    if entry.role == "user" and not entry.ok:
+        yield from _said("  ✗", f"no answer: {entry.why}" if entry.why else "no answer", "red", coloured)
 
 
 def _said(who: str, text: str, colour: str, coloured: bool) -> Iterator[str]:

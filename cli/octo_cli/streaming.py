@@ -11,7 +11,7 @@ from typing import Final, TextIO
 
 from octo.llm.chat import Retry, TextDelta
 from octo.logline import printable
-from octo.observe import Event, ModelDelta, ToolCalled, TurnEnded, TurnStarted
+from octo.observe import AgentStarted, Event, ModelDelta, ToolCalled, TurnEnded, TurnStarted
 from octo_cli.progress import short
 from octo_cli.session import Session
 
@@ -32,10 +32,10 @@ class Stream:
     """Observer that writes answers as they come. `close` ends what is not at its end.
 
     One speaker has the floor until its answer is over; what others say meanwhile follows then. A line says who speaks,
-    where it is not the one who spoke before. On a terminal there is a line for each tool call, too.
+    where it is not the one who spoke before, or who began. On a terminal there is a line for each tool call, too.
     """
 
-    kinds: Sequence[type[Event]] = (TurnStarted, ModelDelta, TurnEnded, ToolCalled)
+    kinds: Sequence[type[Event]] = (AgentStarted, TurnStarted, ModelDelta, TurnEnded, ToolCalled)
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -44,7 +44,7 @@ class Stream:
         self._floor: Speaker | None = None
         self._others: list[Speaker] = []
         self._above = ""
-        """The address of the one who spoke last."""
+        """The address of the one who spoke last; at first, of the one who began."""
         self._in_line = False
         """Whether the last line has no end yet."""
         session.err = _Beside(session.err, self._end_line)
@@ -53,6 +53,8 @@ class Stream:
 
     def notify(self, event: Event) -> None:
         match event:
+            case AgentStarted():
+                self._above = self._above or event.address
             case TurnStarted():
                 self._speaking.set(Speaker(event.address))
             case ModelDelta():

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from octo.llm.chat import Delta, Retry, TextDelta, ThinkingDelta
-from octo.observe import Event, ModelDelta, ToolCalled, TurnEnded, TurnStarted
+from octo.observe import AgentStarted, Event, ModelDelta, ToolCalled, TurnEnded, TurnStarted
 from octo_cli.session import Session
 from octo_cli.streaming import Stream
 
@@ -63,6 +63,15 @@ def test_another_speaker_is_introduced() -> None:
     assert shown(*turn("f.a", "one"), *turn("f.a[t].b", "two"), *turn("f.a", "three")) == (
         "one\n── f.a[t].b\ntwo\n── f.a\nthree\n"
     )
+
+
+def test_who_speaks_first_is_introduced_unless_it_is_the_one_who_began() -> None:
+    began = [AgentStarted("f.a", "e", "m", 8), TurnStarted("f.a", "e", 1)]
+
+    assert shown(*began, AgentStarted("f.a[t].b", "e", "m", 8), *turn("f.a[t].b", "two"), *turn("f.a", "three")) == (
+        "── f.a[t].b\ntwo\n── f.a\nthree\n"
+    )
+    assert shown(*began, *turn("f.a", "one")) == "one\n"
 
 
 def test_an_answer_that_begins_anew_is_marked() -> None:

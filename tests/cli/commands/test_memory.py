@@ -307,6 +307,31 @@ def test_a_thread_and_a_person_are_shown(memory: Any) -> None:
     ]
 
 
+def test_a_question_without_an_answer_says_why(octo: Any, tmp_path: Path) -> None:
+    def fill(db: Any) -> None:
+        turns = [
+            Turn("user", "Now?", NOON, unanswered=True, stop_reason="refused"),
+            Turn("user", "And?", NOON, unanswered=True),
+        ]
+        conversations.append(db, conversations.Place("support", "t2"), turns, user="", now=0)
+
+    with Store(tmp_path / ".octo") as store:
+        asyncio.run(store.write(fill))
+
+    assert octo("memory", "show", "t2", terminal="out").stdout.splitlines()[3:] == [
+        "user       Now?",
+        "  ✗        no answer: refused",
+        "user       And?",
+        "  ✗        no answer",
+    ]
+    (item,) = json.loads(octo("memory", "show", "t2").stdout)["memories"]
+    at = "2026-01-03T12:00:00.000000Z"
+    assert item["entries"] == [
+        {"role": "user", "text": "Now?", "ok": False, "reason": "refused", "at": at},
+        {"role": "user", "text": "And?", "ok": False, "at": at},
+    ]
+
+
 def test_all_that_has_a_key_is_shown_as_one_document(memory: Any) -> None:
     document = json.loads(memory("show", CHAT, "--last", "1").stdout)
 

@@ -76,9 +76,9 @@ async def _remember(arguments: dict[str, Json], person: Person, run: Run) -> str
 
 async def _forget(arguments: dict[str, Json], person: Person, run: Run) -> str:
     name, mask = _part(arguments, "name"), run.runtime.config.environment.mask
-    if run.runtime.store.exists():
-        await run.runtime.store.write(lambda db: facts.delete(db, person, mask(name)))
-    return f"forgotten: {name}"
+    store = run.runtime.store
+    found = await store.write(lambda db: facts.delete(db, person, mask(name))) if store.exists() else 0
+    return f"forgotten: {name}" if found else f"nothing was kept under {name}, so there is nothing left of it"
 
 
 async def _search(arguments: dict[str, Json], person: Person, run: Run) -> str:

@@ -55,6 +55,8 @@ class Entry:
     arguments: str = ""
     """Of a tool call."""
     at: int | None = None
+    why: str = ""
+    """Of a question without an answer: the reason, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def _of_thread(db: Connection, item: Item) -> Iterator[Entry]:
     place = conversations.Place(item.owner, item.id)
     turns = conversations.last(db, place, -1)
     for turn in turns:
-        yield Entry(turn.role, turn.text, ok=not turn.unanswered, at=turn.at)
+        yield Entry(turn.role, turn.text, ok=not turn.unanswered, at=turn.at, why=turn.stop_reason)
     if not turns:
         yield from _of_payload(_working(db, place))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from octo.errors import OctoError
 from octo.message import Dropped
-from octo.values import clean_text
+from octo.values import clean_text, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,10 @@ _MOST: Final = 80
 
 
 async def title(chain: Chain | None, message: Message, question: str, run: Run, warn: Callable[[str], None]) -> str:
-    """What the chain makes of the message; without one, or when it fails, the first line of the question."""
+    """What the chain makes of the message; without one, or when it gives none, the first line of the question.
+
+    Empty text and null say that there is to be no title, and so does a message that the chain drops.
+    """
     if chain is None:
         return _from_question(question)
     try:
@@ -35,9 +38,14 @@ async def title(chain: Chain | None, message: Message, question: str, run: Run, 
 
 
 def _named(body: Json) -> str:
-    """The text that is the title, or holds it."""
-    if isinstance(body, dict):
-        body = next((body[key] for key in ("title", "name") if isinstance(body.get(key), str)), "")
+    """The text that is the title, or holds it. Raises OctoError for anything else."""
+    if isinstance(body, dict) and body:
+        held = next((body[key] for key in ("title", "name") if isinstance(body.get(key), str)), None)
+        if held is None:
+            raise OctoError("its body is a mapping without a `title`, and without a `name`, that is text")
+        body = held
+    if body is not None and body != {} and not isinstance(body, str):
+        raise OctoError(f"its body is {kind_of(body)}, and neither text nor a mapping with a `title`")
     return clean_text(body).strip() if isinstance(body, str) else ""
 
 

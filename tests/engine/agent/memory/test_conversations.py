@@ -324,8 +324,10 @@ NAMING = "nameThread: {{process: [{{type: set-payload, name: namer, settings: {{
         ("body.agentId + body.threadKey + body.userId", "helpercada"),
         ('{"title": " T ", "name": "N"}', "T"),
         ('{"title": 1, "name": "N"}', "N"),
-        ("[1]", ""),
         ('" "', ""),
+        ('{"title": ""}', ""),
+        ("null", ""),
+        ("{}", ""),
         ('"' + "é" * 41 + '"', "é" * 40 + "…"),
         ('vars.x + "!"', "of the run!"),
     ],
@@ -336,6 +338,24 @@ async def test_a_chain_gives_the_title(agent, value, expected):
 
     assert await agent.stored(title) == expected
     assert ran.message.body == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("5", "its body is a number, and neither text nor a mapping with a `title`"),
+        ("[1]", "its body is a list, and neither text nor a mapping with a `title`"),
+        ("false", "its body is a boolean, and neither text nor a mapping with a `title`"),
+        ('{"x": 1}', "its body is a mapping without a `title`, and without a `name`, that is text"),
+    ],
+    ids=["number", "list", "boolean", "mapping"],
+)
+async def test_a_chain_that_gives_no_text_is_told_and_the_question_gives_the_title(agent, value, why):
+    agent.keys = NAMING.format(value) + AGENT
+    ran = await ask(agent, "hi", reply("Hello."))
+
+    assert await agent.stored(title) == "hi"
+    assert ran.log == [f"`nameThread` failed, so the conversation is named after its first question: {why}"]
 
 
 async def test_a_chain_sees_the_variables_that_tools_have_set(agent):
