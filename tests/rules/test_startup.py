@@ -16,6 +16,16 @@ flows:
       - type: set-payload
         settings: { value: '{"n": body.n}' }
 """
+AGENT = """\
+connectors: [{ name: model, type: llm-scripted, settings: { turns: [{ text: done }] } }]
+flows:
+  - name: ask
+    process:
+      - type: ai-agent
+        connector: model
+        prompt: Answer.
+        tools: [{ name: look, description: Looks., process: [{ type: set-payload, settings: { value: '1' } }] }]
+"""
 
 TYPER = {"typer", "annotated_doc", "shellingham"}
 PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_inspection", "typing_extensions"}
@@ -97,3 +107,18 @@ def test_only_the_blocks_that_the_config_names_are_imported(tmp_path: Path) -> N
         "octo.blocks.set_payload"
     }
     assert not {"sqlite3", "octo.llm", "octo.agent"} & names
+
+
+def test_an_agent_whose_replies_are_written_down_needs_no_wire_and_no_network(tmp_path: Path) -> None:
+    (tmp_path / "agent.yaml").write_text(AGENT, encoding="utf-8")
+    names = modules(tmp_path, "invoke", "--config", "agent.yaml", "--flow", "ask", "--data", "1")
+
+    assert {name for name in names if name.startswith("octo.llm.")} == {
+        "octo.llm.chat",
+        "octo.llm.conversation",
+        "octo.llm.embedding",
+        "octo.llm.facts",
+        "octo.llm.wires",
+        "octo.llm.wires.scripted",
+    }
+    assert not {"httpx", "octo.http", "octo.graph", "octo.store.agents", "octo.agent.linked", "jinja2"} & names
