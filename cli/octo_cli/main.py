@@ -56,6 +56,10 @@ def main(args: Sequence[str], *, environ: Mapping[str, str]) -> int:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except Exception as error:  # anything else is a fault of ours, and still no traceback reaches the user
+        if isinstance(error, FileNotFoundError) and _is_lost():
+            lost = UsageError("the working directory does not exist any more", hint="change to one that does")
+            diagnostics.show(session, lost)
+            return 2
         diagnostics.crash(session, error)
         return 1
     if status == INTERRUPTED:
@@ -74,6 +78,15 @@ def _fault(error: NotWritten | MemoryError | RecursionError) -> OctoError:
             fault = OctoError(str(error))
     fault.__cause__ = error
     return fault
+
+
+def _is_lost() -> bool:
+    """Whether the working directory was removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def octo_command() -> Command:

@@ -323,3 +323,47 @@ def on_a_terminal(args: list[str], folder: Path, environ: dict[str, str]) -> tup
         shown += chunk
     os.close(main)
     return shown.decode().replace("\r\n", "\n"), process.wait(timeout=10)
+
+
+# ---------------------------------------------------------------- a working directory that was removed
+
+
+@pytest.fixture
+def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Run a command line in a directory that does not exist any more."""
+    gone = tmp_path / "gone"
+
+    def run(*args: str | Path) -> tuple[str, str, int]:
+        gone.mkdir()
+        script = f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from octo_cli.main import main; "
+        script += "sys.exit(main(sys.argv[1:], environ=dict(os.environ)))"
+        environ = {"PATH": os.environ["PATH"]}
+        command = [sys.executable, "-c", script, *args]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environ, stdin=subprocess.DEVNULL, check=False
+        )
+        return done.stdout, re.sub(r"(?m)^time=\S+Z ", "", done.stderr), done.returncode
+
+    return run
+
+
+def test_a_config_with_an_absolute_path_needs_no_working_directory(lost: Any, tmp_path: Path) -> None:
+    config = tmp_path / "one.yaml"
+    config.write_text("flows: [{name: f, process: [{type: set-payload, value: '1'}]}]\n", encoding="utf-8")
+    suite = tmp_path / "one_test.yaml"
+    suite.write_text("flow: f\ncases: [{name: one, expect: {that: [body == 1]}}]\n", encoding="utf-8")
+
+    stdout, stderr, status = lost("invoke", "--config", config, "--flow", "f")
+    assert (json.loads(stdout)["body"], stderr, status) == (1, "", 0)
+    assert lost("validate", "--config", config)[1:] == ("", 0)
+    assert lost("graph", "--config", config)[1:] == ("", 0)
+    assert lost("test", suite)[1:] == ("", 0)
+
+
+def test_a_relative_path_needs_one(lost: Any) -> None:
+    assert lost("new", "agent") == (
+        "",
+        'level=ERROR msg="cli stopped with error" error="the working directory does not exist any more" '
+        'hint="change to one that does"\n',
+        2,
+    )

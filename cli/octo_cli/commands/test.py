@@ -110,7 +110,6 @@ def command(
     around = Surroundings(
         environ=session.environ,
         variables=_variables(env_file),
-        cwd=Path.cwd(),
         parallel=parallel if parallel > 0 else os.cpu_count() or 1,
         repeat=repeat,
         fail_fast=fail_fast,

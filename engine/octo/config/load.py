@@ -53,7 +53,7 @@ def build(
 ) -> Config:
     """A config from the documents of its file or directory, which were read before; else as `load`."""
     root = path if path.is_dir() else path.parent
-    environment_values, problems = environment.resolve(documents, root=root, environ=environ, cwd=cwd or Path.cwd())
+    environment_values, problems = environment.resolve(documents, root=root, environ=environ, cwd=cwd or Path())
     substituted = []
     for document in documents:
         result, found = environment.substitute(document, environment_values)
