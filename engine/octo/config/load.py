@@ -88,9 +88,9 @@ def build(
         )
         address.place(config)
         for where, finding in check.check(config):
-            problems.append(
-                describer.at((*where, *finding.path), finding.message, finding.hint, warning=finding.warning)
-            )
+            place = (*where, *finding.path)
+            if not describer.is_unresolved(place):
+                problems.append(describer.at(place, finding.message, finding.hint, warning=finding.warning))
 
     warnings = [problem for document in documents for problem in document.warnings]
     warnings += [problem for problem in problems if problem.severity == "warning"]

@@ -108,10 +108,15 @@ class Describer:
             details["loc"] = (*below, *details["loc"])
             if details["type"] == "echo" or _counts_faulty_items(details) or self._is_misspelt(details):
                 continue
-            document, origin = self._merged.origin(self.written(tuple(details["loc"])))
-            if origin in document.unresolved or origin in unresolved:
+            path: Path = tuple(details["loc"])
+            if self.is_unresolved(path) or self._merged.origin(self.written(path))[1] in unresolved:
                 continue
             yield self._problem(details)
+
+    def is_unresolved(self, path: Path) -> bool:
+        """Whether a reference such as `${NAME}` stands there that leads nowhere, which is reported already."""
+        document, origin = self._merged.origin(self.written(path))
+        return origin in document.unresolved
 
     def at(
         self, path: Path, message: str, hint: str | None = None, *, key: bool = False, warning: bool = False

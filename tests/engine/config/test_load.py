@@ -354,6 +354,27 @@ def test_a_missing_variable_is_reported_once_and_not_again_where_it_is_used():
     ]
 
 
+def test_a_name_that_an_undeclared_variable_was_to_give_is_reported_once():
+    assert [
+        message
+        for _, message, _ in problems(
+            """\
+            connectors: [ { name: m, type: llm-scripted, settings: { turns: [ { text: x } ] } } ]
+            flows:
+              - name: main
+                process:
+                  - { type: flow-ref, flow: '${F}' }
+                  - { type: template-resource, id: '${T}' }
+                  - type: ai-agent
+                    connector: m
+                    prompt: p
+                    tools: [ { name: t, flow: '${G}' } ]
+                    skills: [ { name: s, description: d, resource: '${S}' } ]
+            """
+        )
+    ] == [f'config references undeclared environment variable "{name}"' for name in "FTGS"]
+
+
 def test_a_secret_that_is_too_short_to_be_masked_is_a_warning():
     loaded = config("env: [ { name: API_KEY } ]", environ={"API_KEY": "abc"})
 
