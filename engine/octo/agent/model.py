@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Annotated,
+    Any,
     ClassVar,
     Final,
     Literal,
@@ -135,6 +136,16 @@ class Brain(Model):
     """Instructions that the model loads when it needs them."""
 
     spellings: ClassVar[Mapping[str, str]] = OF_BRAINS
+    written: ClassVar[Mapping[str, Json]] = {}
+    """All keys as they are written; an agent is told from others by them."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _remember(cls, data: Any, validate: Callable[[Any], Self]) -> Self:
+        agent = validate(data)
+        if isinstance(data, dict):
+            agent.__dict__["written"] = data
+        return agent
 
     @cached_property
     def form(self) -> Form | None:

@@ -18,9 +18,14 @@ def inline(agent: Brain) -> AgentStamp:
 
 
 def value_hash(agent: Brain) -> str:
-    """Hex digits that change with what makes the agent, and with nothing that its block adds."""
+    """Hex digits that change with what makes the agent, and with nothing that its block adds.
+
+    Written in the same words, an agent with a name has the same.
+    """
     from octo.agent.value import Agent
 
-    keys = {key: name for key, name in Agent.yaml_keys().items() if name in agent.model_fields_set}
-    value = {key: plain(getattr(agent, name)) for key, name in keys.items()}
+    written = authored.in_one_spelling(agent.written)
+    value = {key: plain(item) for key, item in written.items() if key in Agent.yaml_keys()}
+    if agent.prompt is not None and agent.prompt.resource is not None:
+        value["prompt"] = {"resource": agent.prompt.resource, "text": str(agent.prompt)}
     return authored.digest(value)
