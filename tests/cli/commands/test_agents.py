@@ -471,6 +471,19 @@ def test_a_new_name_is_told_to_those_who_use_the_old_one(agents: Any, octo: Any)
     )
 
 
+def test_configs_that_ran_an_agent_are_named_when_it_gets_another_name(agents: Any, octo: Any) -> None:
+    ran = octo("invoke", "--config", "app.yaml", "--flow", "main", "--data", '{"q": "hello"}')
+    assert ran.status == 0, ran.stderr
+
+    assert answer(agents("rename desk help")) == {
+        "name": "help",
+        "was": "desk",
+        "linkedBy": [],
+        "configs": [str(Path.cwd() / "app.yaml")],
+        "source": str(Path.cwd() / "app.yaml"),
+    }
+
+
 def test_a_declared_agent_comes_back_after_it_was_deleted(agents: Any, octo: Any) -> None:
     octo("invoke", "--config", "app.yaml", "--flow", "find")
     outcome = agents("delete desk --yes", terminal="err")
