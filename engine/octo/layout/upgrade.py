@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 import yaml
 
 from octo.config import document, parser
+from octo.config.agents import SUFFIX
 from octo.config.document import Document, Path
 from octo.errors import ConfigError, Location, Problem
 from octo.layout import nodes, printer
@@ -41,6 +42,7 @@ def upgrade(content: bytes, file: str, baked_id: BakedId = "") -> bytes:
         kept = comments(tree)
         work = _Upgrade(before, baked_id)
         work.walk(tree.root, before.data, ())
+        work.named_agents(tree.root, before.data)
         if work.problems:
             raise ConfigError(work.problems)
         if not work.changes:
@@ -99,10 +101,23 @@ class _Upgrade:
             if owner is not inputs and owner.entries:
                 node.entries.append(Entry([], "inputs", owner))
 
+    def named_agents(self, root: Node, data: Json) -> None:
+        """Upgrade the agents that have a name: those of a config, or the one that a file holds."""
+        if not isinstance(data, dict):
+            return
+        if self._source.file.endswith(SUFFIX):
+            if isinstance(root, Collection):
+                self._agent(root, data, (), None)
+            return
+        for section, entries, below in _children(root, data, ()):
+            for agent, said, path in _children(section, entries, below) if below == ("agents",) else ():
+                if isinstance(agent, Collection) and isinstance(said, dict):
+                    self._agent(agent, said, path, None)
+
     # ------------------------------------------------------------ one agent
 
-    def _agent(self, agent: Collection, data: dict[str, Json], path: Path, owner: Collection) -> None:
-        """Upgrade one agent. What names a memory or a history stands in `owner`."""
+    def _agent(self, agent: Collection, data: dict[str, Json], path: Path, owner: Collection | None) -> None:
+        """Upgrade one agent. What names a memory or a history stands in `owner`; agents with a name have none."""
         oldest = next((key for key in _OLDEST if key in data), None)
         if oldest is not None and data.get("memory") is not None:
             self._remove(agent, oldest)
@@ -118,7 +133,7 @@ class _Upgrade:
             elif said["kind"] == "auto":
                 self._auto(memory, said, (*path, "memory"), owner)
             else:
-                self._manual(memory, owner)
+                self._manual(memory, (*path, "memory"), owner)
 
     def _oldest(self, agent: Collection, key: str, length: Json) -> None:
         if not length:
@@ -131,7 +146,7 @@ class _Upgrade:
         window = [Entry([], "kind", Scalar("window")), Entry([], "contextLength", written)]
         entry.key, entry.value = "memory", Collection(False, False, "", entries=window, comment=comment)
 
-    def _auto(self, memory: Collection, said: dict[str, Json], path: Path, owner: Collection) -> None:
+    def _auto(self, memory: Collection, said: dict[str, Json], path: Path, owner: Collection | None) -> None:
         baked = next((said[key] for key in _IDS if isinstance(said.get(key), str) and said[key].strip()), "")
         if not any(said.get(key) for key in _LENGTHS):
             self._set_kind(memory, "off")
@@ -144,21 +159,35 @@ class _Upgrade:
             message = f"`memory` has an id of its own, `{baked}`"
             self.problems.append(self._source.problem(message, (*path, key), hint=hint))
             return
+        if baked and self._baked_id == "memory-id" and owner is None:
+            self._refuse((*path, next(key for key in _IDS if key in said)), f"memoryId: {{value: {baked}}}")
+            return
         self._set_kind(memory, "window")
         kept = next((entry.value for entry in memory.entries if _plain(entry.key) in _IDS), None)
         for key in _IDS:
             self._remove(memory, key)
-            self._remove(owner, key)  # it was not read so far, and would be from now on
-        if baked and self._baked_id == "memory-id":
+            if owner is not None:
+                self._remove(owner, key)  # it was not read so far, and would be from now on
+        if owner is not None and baked and self._baked_id == "memory-id":
             self._put(owner, "memoryId", kept or Scalar(baked))
 
-    def _manual(self, memory: Collection, owner: Collection) -> None:
+    def _manual(self, memory: Collection, path: Path, owner: Collection | None) -> None:
         messages = _value(memory, "messages")
+        if owner is None and isinstance(messages, Collection) and messages.entries:
+            self._refuse((*path, "messages"), "previousMessages: {value: [...]}")
+            return
         self._set_kind(memory, "off")
         self._remove(memory, "messages")
-        for key in _HISTORIES:
-            self._remove(owner, key)
-        self._put(owner, "previousMessages", messages or Collection(True, True, ""))
+        if owner is not None:
+            for key in _HISTORIES:
+                self._remove(owner, key)
+            self._put(owner, "previousMessages", messages or Collection(True, True, ""))
+
+    def _refuse(self, path: Path, instead: str) -> None:
+        """What belongs to the blocks that link an agent, wherever they are."""
+        message = f"`{path[-1]}` belongs to the blocks that link the agent"
+        hint = f"write `{instead}` into each of them, and take it out here"
+        self.problems.append(self._source.problem(message, path, key=True, hint=hint))
 
     # ------------------------------------------------------------ changing the tree
 

@@ -158,6 +158,74 @@ def test_what_a_nested_agent_remembers_is_bound_by_its_tool(inputs):
     assert tool["inputs"] == ({"enabledTools": {"value": []}} if inputs else {}) | {"memoryId": {"value": ID}}
 
 
+AGENT = "connector: m\nprompt: x\n"
+NESTED = "tools:\n  - name: t\n    agent:\n      prompt: x\n      messagesContextLength: 2\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("a.agent.yaml", "{}"),
+        ("app.yaml", "agents:\n  - name: a\n{}"),
+        ("app.yaml", "agents:\n  a:\n{}"),
+    ],
+    ids=["a file", "a list", "a mapping"],
+)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("messagesContextLength: 7\n", {"memory": {"kind": "window", "contextLength": 7}}),
+        (
+            f"memory: {{kind: auto, contextLength: 5, memoryId: {ID}}}\n",
+            {"memory": {"kind": "window", "contextLength": 5}},
+        ),
+        ("memory: {kind: auto}\n", {"memory": {"kind": "off"}}),
+        ("memory: {kind: manual}\n", {"memory": {"kind": "off"}}),
+        (
+            NESTED,
+            {"tools": [{"name": "t", "agent": {"prompt": "x", "memory": {"kind": "window", "contextLength": 2}}}]},
+        ),
+    ],
+    ids=["the oldest spelling", "an id", "off", "manual without any", "nested"],
+)
+def test_agents_with_a_name_are_upgraded(file, text, before, after):
+    agent = AGENT + before
+    whole = text.format(indent(agent, "    ") if "agents" in text else agent)
+
+    data = document.parse(upgrade(whole.encode(), file, "run").decode(), "").data
+
+    if file == "app.yaml":
+        data = data["agents"][0] if isinstance(data["agents"], list) else data["agents"]["a"]
+    assert {key: item for key, item in data.items() if key not in ("name", "connector", "prompt")} == after
+
+
+@pytest.mark.parametrize(
+    ("memory", "problem"),
+    [
+        (
+            f"{{kind: auto, contextLength: 5, memoryId: {ID}}}",
+            (
+                "a.agent.yaml:1:40: `memoryId` belongs to the blocks that link the agent",
+                f"write `memoryId: {{value: {ID}}}` into each of them, and take it out here",
+            ),
+        ),
+        (
+            "{kind: manual, messages: [{role: user, content: x}]}",
+            (
+                "a.agent.yaml:1:24: `messages` belongs to the blocks that link the agent",
+                "write `previousMessages: {value: [...]}` into each of them, and take it out here",
+            ),
+        ),
+    ],
+    ids=["an id", "messages"],
+)
+def test_what_blocks_say_of_an_agent_with_a_name_is_for_them_to_say(memory, problem):
+    with pytest.raises(ConfigError) as caught:
+        upgrade(f"memory: {memory}\n{AGENT}".encode(), "a.agent.yaml", "memory-id")
+
+    assert [(str(one), one.hint) for one in caught.value.problems] == [problem]
+
+
 def test_a_memory_that_is_an_alias_is_a_problem():
     text = "x-memory: &m {kind: auto, contextLength: 5}\n" + block("memory: *m")
 
