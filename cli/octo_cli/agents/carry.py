@@ -51,7 +51,7 @@ def export(
     With `--with-deps`, connectors, flows, processors, declarations of variables and skills are in it, too, each once
     and without any credential.
     """
-    from octo.agent import bundle, declared, shown, versions
+    from octo.agent import bundle, shown, versions
     from octo.agent.references import Reference
     from octo.store import agents
 
@@ -63,7 +63,7 @@ def export(
     if out is not None:
         output.keep_others("--out", out, "bundle", (_HEAD[:40].lower().encode(),))
 
-    to_come = {one.name: one.value for one in declared.read(desk.config)} if desk.config else {}
+    to_come = {one.name: one.value for one in desk.declared}
 
     def work(db: Connection) -> tuple[dict[str, Json], list[Reference]]:
         def value_of(name: str) -> dict[str, Json] | None:

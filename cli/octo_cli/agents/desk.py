@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Any
 
+    from octo.agent.declared import Declared
     from octo.agent.versions import Change
     from octo.config.model import Config
     from octo.errors import Problem
@@ -65,6 +66,15 @@ class Desk:
     def as_document(self) -> bool:
         """Whether a program reads the answer."""
         return self.json or not self.session.for_people(self.session.out)
+
+    @property
+    def declared(self) -> Sequence[Declared]:
+        """The agents that the config declares, if there is one."""
+        if self.config is None or not self.config.declared_agents:
+            return ()
+        from octo.agent import declared
+
+        return declared.read(self.config)
 
     def change(self, note: str | None = None) -> Change:
         """Who changes something now."""

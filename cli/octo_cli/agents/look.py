@@ -75,7 +75,9 @@ def show(
     bare, version = _pin(name)
     if draft and version is not None:
         raise UsageError("`--draft` shows the draft, and `@` a version", hint="give one of them")
-    resolved = desk.run(versions.resolve(desk.store, bare, version, desk.user if draft else None))
+    stored = desk.read(lambda db: agents.is_taken(db, bare))
+    to_come = {one.name: one.value for one in desk.declared if one.name == bare and not stored}
+    resolved = desk.run(versions.resolve(desk.store, bare, version, desk.user if draft else None, declared=to_come))
     if draft and resolved.source != "draft":
         raise desk.read(lambda db: versions.no_draft(db, bare, desk.user))
     row, known, base = desk.read(

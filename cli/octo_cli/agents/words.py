@@ -18,6 +18,7 @@ from octo_cli.agents.desk import Desk
 from octo_cli.run_table import moment
 
 if TYPE_CHECKING:
+    from octo.agent.declared import Declared
     from octo.agent.references import Reference
     from octo.agent.versions import Resolved
     from octo.store.agents import AgentRow, VersionRow
@@ -48,9 +49,11 @@ class Listed:
 
 
 def listed(desk: Desk, rows: Sequence[AgentRow], drafts: Mapping[str, int | None]) -> list[Listed]:
-    """What there is to tell of all agents."""
-    declared = _declared_hashes(desk)
+    """What there is to tell of all agents: of those in the store, and of those that the config will bring there."""
+    declared = {one.name: one for one in desk.declared}
     linked = linked_from(desk)
+    stored = {row.name for row in rows}
+    rows = [*rows, *(_to_come(one) for one in declared.values() if one.name not in stored)]
     found = [
         Listed(
             row,
@@ -68,20 +71,20 @@ def listed(desk: Desk, rows: Sequence[AgentRow], drafts: Mapping[str, int | None
         for name, base in drafts.items()
         if name not in there
     ]
-    return sorted([*found, *alone], key=lambda one: one.name) if alone else found
+    return sorted([*found, *alone], key=lambda one: one.name)
 
 
-def _declared_hashes(desk: Desk) -> dict[str, str]:
-    if desk.config is None or not desk.config.declared_agents:
-        return {}
-    from octo.agent import declared
+def _to_come(one: Declared) -> AgentRow:
+    """A declared agent that no run has brought into the store yet."""
+    from octo.agent.versions import outline
+    from octo.store.agents import AgentRow
 
-    return {one.name: one.hash for one in declared.read(desk.config)}
+    return AgentRow(one.name, one.hash, 0, one.source, "", 0, "", *outline(one.value))
 
 
-def _drifts(row: AgentRow, declared: Mapping[str, str]) -> bool:
+def _drifts(row: AgentRow, declared: Mapping[str, Declared]) -> bool:
     """Whether its file says something else; without the file, whether it did when it was last read."""
-    said = declared.get(row.name, row.source_hash)
+    said = declared[row.name].hash if row.name in declared else row.source_hash
     return bool(said) and said != row.hash
 
 
@@ -102,7 +105,7 @@ def facts(desk: Desk, one: Listed) -> Ordered:
     row = one.row
     found = Ordered(
         name=one.name,
-        version=row.version if row else None,
+        version=row.version or None if row else None,
         hash=row.hash if row else None,
         draft=Ordered(base=one.base) if one.drafted else None,
         connector=row.connector or None if row else None,
@@ -111,8 +114,8 @@ def facts(desk: Desk, one: Listed) -> Ordered:
         description=row.description or None if row else None,
         source=row.source or None if row else None,
         drift=one.drift,
-        updated=instant(row.updated_at) if row else None,
-        by=row.updated_by if row else None,
+        updated=instant(row.updated_at) if row and row.version else None,
+        by=row.updated_by or None if row else None,
     )
     if desk.config is not None:
         found["linkedBy"] = list(one.linked)
@@ -133,9 +136,19 @@ def _row(one: Listed, now: int) -> list[str]:
     if row is None:
         return [one.name, "", draft, "", "", "", "", "", ", ".join(one.linked)]
     model = f"{row.connector}/{row.model}" if row.model else row.connector
-    updated = f"{moment(row.updated_at, now)}, {row.updated_by}"
+    updated = f"{moment(row.updated_at, now)}, {row.updated_by}" if row.version else "with the next run"
     source, drift = near(row.source), "drift" if one.drift else ""
-    return [one.name, f"v{row.version}", draft, model, str(row.tools), source, drift, updated, ", ".join(one.linked)]
+    return [
+        one.name,
+        f"v{row.version}" if row.version else "",
+        draft,
+        model,
+        str(row.tools),
+        source,
+        drift,
+        updated,
+        ", ".join(one.linked),
+    ]
 
 
 def near(source: str) -> str:
@@ -187,7 +200,7 @@ def put_whole(
     title = {
         "draft": f"draft of `{desk.user}`" + (f", begun from v{found.version}" if found.version else ""),
         "pinned": f"v{found.version}",
-        "deployed": f"v{found.version}",
+        "deployed": f"v{found.version}" if found.version else "comes into the store with the next run",
     }[found.source]
     head = printable(f"{found.name} {title}")
     lines = [typer.style(head, bold=True) if coloured else head, f"hash {found.hash}"]

@@ -42,8 +42,8 @@ def _dump(value: Json) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", words, style="|" if "\n" in words else None)
 
     Dumper.add_representer(str, text)
-    Dumper.ignore_aliases = lambda self, data: True  # type: ignore[method-assign,assignment]  # values stand alone
-    return yaml.dump(value, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=110)
+    Dumper.ignore_aliases = lambda self, data: True  # type: ignore[method-assign]  # values stand alone
+    return yaml.dump(value, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=float("inf"))
 
 
 def _arranged(value: Json, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Json:

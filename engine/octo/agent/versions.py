@@ -177,11 +177,12 @@ def append(
     row = agents.agent(db, name)
     if row is not None and row.hash == hash and not always:
         return Deployed(name, row.version, is_new=False)
-    written = Written(authored.text(value), hash, _outline(value), change.at, change.user, origin, change.note)
+    written = Written(authored.text(value), hash, outline(value), change.at, change.user, origin, change.note)
     return Deployed(name, agents.write(db, name, written), is_new=True)
 
 
-def _outline(value: Mapping[str, Json]) -> Outline:
+def outline(value: Mapping[str, Json]) -> Outline:
+    """What a list tells of a value."""
     tools = value.get("tools")
     connector, model, description = (
         text if isinstance(text := value.get(key), str) else "" for key in ("connector", "model", "description")

@@ -145,11 +145,25 @@ def test_the_list_for_programs_has_the_same_keys_for_all_agents(agents: Any) -> 
     found = answer(agents("list --config app.yaml --json"))["agents"]
 
     assert [(one["name"], one["version"], one["draft"], one["drift"]) for one in found] == [
+        ("desk", None, None, False),
         ("greet", 1, None, False),
         ("other", None, {"base": None}, False),
     ]
     keys = "name version hash draft connector model tools description source drift updated by linkedBy"
-    assert [list(one) for one in found] == [keys.split()] * 2
+    assert [list(one) for one in found] == [keys.split()] * 3
+
+
+def test_an_agent_that_no_run_has_stored_yet_is_told_with_its_config(agents: Any) -> None:
+    assert agents("list --config app.yaml", terminal="out").stdout == (
+        "NAME  MODEL         TOOLS  SOURCE    UPDATED            LINKED BY\n"
+        "desk  llm/${MODEL}      1  app.yaml  with the next run  main.answer\n"
+    )
+    (told,) = answer(agents("list --config app.yaml"))["agents"]
+    assert (told["version"], told["updated"], told["tools"]) == (None, None, 1)
+    shown = agents("show desk --config app.yaml", terminal="out").stdout
+    assert shown.startswith("desk comes into the store with the next run\nhash ")
+    assert agents("export desk --config app.yaml").stdout.count("name: desk") == 1
+    assert not Path(".octo").exists()
 
 
 def test_a_table_is_no_wider_than_the_terminal(agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,12 @@ def test_the_difference_is_that_of_the_lines() -> None:
     ]
 
 
+def test_a_long_line_stays_one_so_that_a_change_in_it_moves_no_others() -> None:
+    words = "Be kind to all who ask. " * 20
+
+    assert f"prompt: {words}end\n" in shown.yaml_text({"prompt": f"{words}end", "connector": "llm"})
+
+
 def test_equal_values_differ_nowhere() -> None:
     assert shown.difference(VALUE, dict(reversed(VALUE.items())), ("a", "b")) == []
 
