@@ -71,6 +71,8 @@ class Doubles:
         problems: list[Problem] = []
         replaced: dict[str, Block] = {}
         for name in self.mocks:
+            if address.linked(written, name):
+                continue
             try:
                 block = address.find(written, name)
                 _check_overlap(block.place, replaced)
@@ -91,7 +93,8 @@ class Doubles:
         watched += [("breakpoint", self.break_at, ("breakAt",))] if self.break_at else []
         for kind, name, path in watched:
             try:
-                address.find(config, name)
+                if not address.linked(config, name):
+                    address.find(config, name)
             except UsageError as error:
                 yield self._bad(kind, name, path, error)
 
@@ -106,7 +109,7 @@ class Doubles:
 
         def find(kind: str, name: str, path: Path) -> Path:
             try:
-                return address.find(config, name).place.path
+                return (name,) if address.linked(config, name) else address.find(config, name).place.path
             except UsageError as error:
                 problems.append(self._bad(kind, name, path, _inside_mock(config, name) or error))
                 return ()
@@ -188,16 +191,21 @@ class StandIn(Block):
         spec = stage.mocks.get(self.place.path) if stage else None
         if spec is None:
             raise RunError("it is mocked, but nothing says what the mock does")
-        case = _matching(spec, message, run)
-        if case is None:
-            raise RunError("no case of the mock matches, and it has no default")
-        if case.drop:
-            raise Dropped
-        if case.error:
-            raise RunError(case.error)
-        message.body = clone(case.body)
-        message.vars.update(clone(case.vars))
-        return message
+        return _mocked(spec, message, run)
+
+
+def _mocked(spec: MockSpec, message: Message, run: Run) -> Message:
+    """What a mock makes of a message."""
+    case = _matching(spec, message, run)
+    if case is None:
+        raise RunError("no case of the mock matches, and it has no default")
+    if case.drop:
+        raise Dropped
+    if case.error:
+        raise RunError(case.error)
+    message.body = clone(case.body)
+    message.vars.update(clone(case.vars))
+    return message
 
 
 def _matching(spec: MockSpec, message: Message, run: Run) -> MockCase | None:
@@ -208,7 +216,11 @@ def _matching(spec: MockSpec, message: Message, run: Run) -> MockCase | None:
 
 
 class Stage:
-    """The doubles of one call on their places, and what they saw."""
+    """The doubles of one call on their places, and what they saw.
+
+    The place of a block is its path in the config. One of an agent that is looked up has no such place: it is known by
+    its address.
+    """
 
     def __init__(
         self,
@@ -241,6 +253,12 @@ class Stage:
         for name, path in spies:
             self._spies.setdefault(path, []).append(self.records[name])
         self._seq = 0
+        places = [*mocks, *self._spies, *([breakpoint] if breakpoint else [])]
+        self._by_address = frozenset(place for place in places if len(place) == 1)
+
+    def _place(self, block: Block) -> Path:
+        here = (block.place.address,)
+        return here if here in self._by_address else block.place.path
 
     def opening(self, connector: Connector) -> Connector:
         """The connector to open for one of the config: itself, or the one that acts in its place."""
@@ -255,7 +273,7 @@ class Stage:
 
     async def execute(self, block: Block, message: Message, run: Run) -> Message:
         """Run a block under the eyes of its spies; halt after it if the breakpoint stands there."""
-        path = block.place.path
+        path = self._place(block)
         self.reached.add(path)
         try:
             watch = self._spied if path in self._spies else self._halting
@@ -272,8 +290,9 @@ class Stage:
 
     async def _halting(self, block: Block, message: Message, run: Run) -> Message:
         """Run a block. One that fails because what it holds has halted halts as well, so that nothing recovers."""
+        spec = self.mocks.get((block.place.address,)) if self._by_address else None
         try:
-            return await block.execute(message, run)
+            return _mocked(spec, message, run) if spec is not None else await block.execute(message, run)
         except OctoError:
             if self.snapshot is None:
                 raise
@@ -299,5 +318,5 @@ class Stage:
     def _note(self, block: Block, before: Ordered, run: Run, **result: Json) -> None:
         self._seq += 1
         at = str(Timestamp(run.runtime.clock()))
-        for records in self._spies[block.place.path]:
+        for records in self._spies[self._place(block)]:
             records.append(Ordered(seq=self._seq, at=at, input=before, **result))

@@ -739,3 +739,87 @@ def test_without_doubles_there_is_no_stage(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(dedent(SHOP), encoding="utf-8")
 
     assert Doubles().on(load(tmp_path / "a.yaml", environ={})) is None
+
+
+# ---------------------------------------------------------------- in agents that blocks link
+
+DESK = """
+    connectors:
+      - {name: m, type: llm-scripted, settings: {turns: [{calls: [{name: look, args: {}}]}, {text: done}]}}
+      - {name: h, type: llm-scripted, settings: {turns: [{text: helped}]}}
+    agents:
+      - name: desk
+        connector: m
+        prompt: Answer.
+        tools:
+          - {name: look, process: [{type: set-payload, name: find, settings: {value: '"real"'}}]}
+          - {name: ask, agent: helper}
+      - {name: helper, connector: h, prompt: Help.}
+    flows:
+      - name: main
+        process:
+          - type: ai-agent
+            name: ag
+            agent: desk
+            input: '"q"'
+            default: {process: [{type: set-payload, name: d, settings: {value: '"default"'}}]}
+"""
+HELP = DESK.replace("name: look, args: {}", "name: ask, args: {user_message: q}")
+FOUND = "main.ag[look].find"
+HELPER = "main.ag[ask].ai-agent"
+
+
+async def test_a_block_of_a_linked_agent_is_mocked_and_spied_on(call: Call) -> None:
+    ended = await call(DESK, mocks={FOUND: {"default": {"body": "mock"}}}, spies=[FOUND])
+
+    assert ended["result"]["body"] == "done"
+    (spy,) = ended["spies"]
+    assert (spy["address"], [record["output"]["body"] for record in spy["records"]]) == (FOUND, ["mock"])
+
+
+async def test_a_block_of_a_linked_agent_is_spied_on_as_it_is(call: Call) -> None:
+    ended = await call(DESK, spies=[FOUND])
+
+    assert [record["output"]["body"] for record in ended["spies"][0]["records"]] == ["real"]
+
+
+async def test_an_agent_that_is_a_tool_of_a_linked_one_is_mocked(call: Call) -> None:
+    ended = await call(HELP, mocks={HELPER: {"default": {"body": "mock"}}}, spies=[HELPER])
+
+    assert [record["output"]["body"] for record in ended["spies"][0]["records"]] == ["mock"]
+
+
+async def test_an_agent_with_a_name_that_is_a_tool_in_a_block_is_mocked(call: Call) -> None:
+    text = HELP.replace(
+        "            agent: desk\n",
+        "            connector: m\n            prompt: x\n            tools: [{name: ask, agent: helper}]\n",
+    )
+    ended = await call(text, mocks={HELPER: {"default": {"body": "mock"}}}, spies=[HELPER])
+
+    assert [record["output"]["body"] for record in ended["spies"][0]["records"]] == ["mock"]
+
+
+async def test_a_breakpoint_may_stand_in_a_linked_agent(call: Call) -> None:
+    ended = await call(DESK, break_at=FOUND)
+
+    assert (ended["reached"], ended["block"], ended["message"]["body"]) == (True, FOUND, "real")
+
+
+async def test_branches_of_the_block_itself_are_found_as_ever(call: Call) -> None:
+    ended = await call(DESK, mocks={"main.ag[default].d": {"default": {"body": "x"}}})
+
+    assert ended["result"]["body"] == "done"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("main.ag[look].fin", id="no block"),
+        pytest.param("main.ag[lok].find", id="no tool"),
+    ],
+)
+async def test_an_address_in_a_linked_agent_of_the_config_must_be_right(call: Call, address: str) -> None:
+    message = "the tools of the agent have no such block (blocks: main.ag[look].find, main.ag[ask].ai-agent)"
+
+    assert await call(DESK, mocks={address: {"default": {"body": 1}}}) == [f'mock "{address}": {message}']
+    assert await call(DESK, spies=[address]) == [f'spy "{address}": {message}']

@@ -65,6 +65,44 @@ def find(config: Config, address: str) -> Block:
         raise _divided(config, address) or error from None
 
 
+def linked(config: Config, address: str) -> bool:
+    """Whether an address leads into a tool of an agent that is looked up when its block runs.
+
+    Raises UsageError when the config declares the agent, and it has no such block.
+    """
+    segments = address.split(".")
+    for end in range(2, len(segments)):
+        selector, _, member = segments[end - 1].partition("[")
+        try:
+            block = _find(config, ".".join([*segments[: end - 1], selector]))
+        except UsageError:
+            return False
+        of_block = {branch.name for branch in block.branches()}
+        if getattr(block, "link", None) is not None and member.removesuffix("]") not in of_block:
+            _check_inner(config, block, address)
+            return True
+    return False
+
+
+def _check_inner(config: Config, block: Block, address: str) -> None:
+    link = getattr(block, "link", None)
+    if getattr(link, "version", 0) is not None:
+        return  # an outline, or a pin: nobody knows its tools
+    agent = next((one.agent for one in config.declared_agents if one.name == getattr(link, "name", "")), None)
+    known: list[str] = []
+    deeper: list[str] = []
+    for tool in getattr(agent, "tools", ()):
+        place_in(block, tool, ("tools", tool.name))
+        for branch in branches_of(tool, ()):
+            known += [inner.address for inner in walk(branch.chain)]
+            deeper += [f"{inner.address}[" for inner in walk(branch.chain) if getattr(inner, "link", None)]
+    if agent is not None and address not in known and not address.startswith(tuple(deeper)):
+        raise UsageError(
+            f"the tools of the agent have no such block (blocks: {', '.join(known) or 'none'})",
+            hint=_meant(address, known),
+        )
+
+
 def _find(config: Config, address: str) -> Block:
     segments = [_SEGMENT.fullmatch(segment) for segment in address.split(".")]
     first, *rest = segments

@@ -17,6 +17,8 @@ class Outline(Block):
 
     node: ClassVar[Mapping[str, Json]] = {}
     processors: ClassVar[Mapping[str, Mapping[str, Json]]] = {}
+    link: ClassVar[Json] = None
+    """The agent that it names, if it does."""
 
     def branches(self) -> Iterator[Branch]:
         """What looks like a chain, or like branches with one each; made when somebody asks."""
@@ -96,7 +98,8 @@ def _outline(node: dict[str, Json], prefix: str, path: _Path, processors: Mappin
     selector = name or ref or type
     block = Outline.model_construct()
     block.put_at(Place(name, name or type, selector, f"{prefix}.{selector}", path, ref))
-    block.__dict__.update(type=type, node=node, processors=processors)
+    link = _settings(node, processors).get("agent") if type == "ai-agent" else None
+    block.__dict__.update(type=type, node=node, processors=processors, link=link)
     return block
 
 
@@ -121,8 +124,9 @@ def _chains(key: str, value: Json) -> Iterator[tuple[str, _Path, list[Json] | di
             name = _word(item, "name") or str(index)
             if isinstance(item.get("process"), list):
                 yield name, (key, index, "process"), item["process"]
-            if key == "tools" and isinstance(item.get("agent"), dict):
-                yield name, (key, index, "agent"), {"type": "ai-agent", **item["agent"]}
+            if key == "tools" and isinstance(item.get("agent"), dict | str):
+                agent = item["agent"] if isinstance(item["agent"], dict) and "name" not in item["agent"] else {}
+                yield name, (key, index, "agent"), {"type": "ai-agent", **agent}
 
 
 def _is_block(node: Json) -> bool:

@@ -35,11 +35,11 @@ def addresses_of(trial: Trial, config: Config) -> dict[str, str]:
     named += [(("log", index, "path"), logged.path) for index, logged in enumerate(case.log) if logged.path]
     for keys, name in named:
         try:
-            block = address.find(config, name)
-        except UsageError as error:
-            if _lies_in_linked_agent(config, name):
+            if address.linked(config, name):
                 found[name] = name
                 continue
+            block = address.find(config, name)
+        except UsageError as error:
             problems.append(trial.problem(keys, f'{keys[0]} "{name}": {error.message}', error.hint))
             continue
         found[name] = block.place.address
@@ -73,17 +73,3 @@ def _tools(config: Config) -> Iterator[str]:
         for tool in tools if isinstance(tools, list) else ():
             if isinstance(tool, dict) and isinstance(tool.get("name"), str):
                 yield tool["name"]
-
-
-def _lies_in_linked_agent(config: Config, name: str) -> bool:
-    """Whether an address leads into a tool of an agent that is looked up when its block runs."""
-    segments = name.split(".")
-    for end in range(2, len(segments)):
-        outer = ".".join([*segments[: end - 1], segments[end - 1].partition("[")[0]])
-        try:
-            block = address.find(config, outer)
-        except UsageError:
-            return False
-        if getattr(block, "link", None) is not None:
-            return True
-    return False
