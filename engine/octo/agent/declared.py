@@ -75,10 +75,10 @@ async def keep(runtime: Runtime) -> Mapping[str, dict[str, Json]]:
     try:
         await push(runtime.store, declared, change)
     except StoreError as error:
-        runtime.log("warn", f"agents are not kept, nor are versions and drafts of them: {error.message}")
+        runtime.log("warn", f"versions, drafts and memory of agents are not kept: {error.message}")
         return {one.name: one.value for one in declared}
     if runtime.store.path is None:
-        runtime.log("info", "the store is in memory: versions and drafts of agents end with the run")
+        runtime.log("info", "the store is in memory: versions, drafts and memory of agents end with the run")
     return {}
 
 

@@ -375,7 +375,7 @@ async def test_in_memory_the_agents_are_there_for_the_run_and_the_log_says_so(pr
         await project.run(store=memory)
         assert (await versions.resolve(memory, "a")).value["prompt"] == "one"
 
-    assert project.lines == ["info the store is in memory: versions and drafts of agents end with the run"]
+    assert project.lines == ["info the store is in memory: versions, drafts and memory of agents end with the run"]
 
 
 async def test_a_store_that_cannot_be_written_leaves_them_to_the_run(project: Project) -> None:
@@ -388,7 +388,7 @@ async def test_a_store_that_cannot_be_written_leaves_them_to_the_run(project: Pr
 
     assert found.value == {"connector": "llm", "prompt": "one"}
     assert project.lines == [
-        "warn agents are not kept, nor are versions and drafts of them: cannot create the store "
+        "warn versions, drafts and memory of agents are not kept: cannot create the store "
         f"`{project.root / 'file'}`: a file of that name exists"
     ]
 
