@@ -202,7 +202,7 @@ def kind_of(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
         case _ if issubclass(origin, SubFlow):
             return "flow"
         case _ if issubclass(origin, Model):
-            return "-".join(_words(origin.__name__))
+            return "-".join(_words(origin.model_config.get("title") or origin.__name__))
         case _ if issubclass(origin, Expression):
             return "cel"
         case _ if issubclass(origin, Duration):

@@ -205,6 +205,7 @@ class Entry(PlainEntry):
     """Something that the model may call: blocks, a flow, or another agent."""
 
     model_config = ConfigDict(
+        title="Tool",
         json_schema_extra={
             "anyOf": [
                 {"required": ["name", "process"]},
