@@ -16,7 +16,7 @@ from octo.agent.entry import PlainEntry
 from octo.agent.kinds import CalledAgent, Kind
 from octo.agent.link import Link, is_link
 from octo.agent.loop import AgentLoop, Task
-from octo.agent.memory.keyed import nested_history
+from octo.agent.memory.keyed import nested_history, useless
 from octo.agent.misplaced import OF_BLOCKS, OF_CONNECTORS
 from octo.agent.model import Brain
 from octo.agent.working import Working
@@ -213,7 +213,7 @@ class Entry(PlainEntry):
                 {"required": ["name", "agent"]},
                 {"required": ["webSearch"]},
             ]
-        }
+        },
     )
 
     agent: NestedAgent | None = None
@@ -232,6 +232,14 @@ class Entry(PlainEntry):
     def link(self) -> Link | None:
         """The agent that it names, if it does."""
         return self.agent.link if isinstance(self.agent, LinkedTool) else None
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        yield from super().check(config)
+        if isinstance(self.agent, NestedAgent):
+            mode = self.agent.policy.mode
+            for key in self.filled:
+                if (key in _MEMORY and mode != "managed") or (key in _HISTORY and mode != "off"):
+                    yield replace(useless(key, self.agent.policy), path=("inputs", key))
 
     @property
     def useless(self) -> list[str]:

@@ -62,9 +62,9 @@ class Keyed(Model):
         """What the policy of the agent leaves without effect."""
         written = self.memory_id is not None and self.memory_id.is_given
         if written and policy.mode != "managed":
-            yield _useless("memoryId", policy)
+            yield useless("memoryId", policy)
         if self.previous_messages is not None and policy.mode != "off":
-            yield _useless("previousMessages", policy)
+            yield useless("previousMessages", policy)
 
     def history_for(self, policy: Policy, message: Message, run: Run, *, block: str, makes_image: bool) -> History:
         """The history that the agent starts with. Raises OctoError."""
@@ -85,7 +85,8 @@ class Keyed(Model):
         return WrittenDown(memory, conversation, run, block=block, run_id=message.trace_id)
 
 
-def _useless(key: str, policy: Policy) -> Finding:
+def useless(key: str, policy: Policy) -> Finding:
+    """What is said of an input that the policy leaves without effect."""
     hint = "remove one of the two"
     match policy.mode:
         case "off":

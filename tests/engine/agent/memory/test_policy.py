@@ -290,6 +290,26 @@ def test_what_has_no_effect_is_warned_of(keys, why):
     assert [(one.message, one.hint) for one in warnings] == ([why] if why else [])
 
 
+@pytest.mark.parametrize(
+    ("agent", "inputs", "texts"),
+    [
+        ("", "memoryId: {value: x}", ["ai-agent: `memoryId` has no effect while `memory` is off"]),
+        (
+            ", memory: {kind: window, contextLength: 2}",
+            "memoryId: {value: x}, previous_messages: {value: []}",
+            ["ai-agent: `previous_messages` has no effect while `memory` is on"],
+        ),
+        ("", "previousMessages: {value: []}", []),
+    ],
+    ids=["an id without memory", "messages and memory", "messages without memory"],
+)
+def test_what_has_no_effect_on_a_nested_agent_is_warned_of(agent, inputs, texts):
+    nested = f"agent: {{connector: m, prompt: x{agent}}}, inputs: {{{inputs}}}"
+    text = AGENT.format(name="name: ag", keys="").replace("process: []", nested)
+
+    assert [one.message for one in harness.config(text).warnings] == texts
+
+
 def test_the_spellings_with_underscores_are_read():
     assert problems("memory_id: body.id\n        previous_messages: []") == []
 
