@@ -1,5 +1,6 @@
 """octo/agent/linked.py, octo/agent/link.py, octo/agent/working.py: agents that are looked up when a block starts."""
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from textwrap import dedent, indent
@@ -739,3 +740,46 @@ async def test_a_draft_of_an_agent_that_is_not_deployed_runs():
         await octo.run()
 
     assert [(stamp.source, stamp.version) for stamp in octo.stamps] == [("draft", None)]
+
+
+# ---------------------------------------------------------------- stores
+
+
+async def test_a_deploy_of_another_process_reaches_the_next_run(tmp_path):
+    config = harness.config(config_text("agent: triage"))
+    with Store(tmp_path) as mine, Store(tmp_path) as theirs:
+        await versions.deploy(theirs, "triage", TRIAGE, ME)
+        async with FakeRuntime(config, store=mine) as runtime:
+            runtime.model = FakeModel([reply("one"), reply("two")])
+            await runtime.invoke("f")
+            await versions.deploy(theirs, "triage", {**TRIAGE, "prompt": "Think twice."}, ME)
+            await runtime.invoke("f")
+
+    assert [request.system.rpartition("\n")[2] for request in runtime.model.requests] == [
+        "Sort it out.",
+        "Think twice.",
+    ]
+
+
+async def test_an_agent_of_the_config_works_where_nothing_can_be_stored(tmp_path):
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    more = "agents:\n  - {name: triage, connector: m, prompt: Sort it out.}\n"
+    heard = Listener(LogLine)
+    with Store(tmp_path / "taken" / "store") as store:
+        config = harness.config(config_text("agent: triage", more))
+        async with FakeRuntime(config, store=store, observers=[heard]) as runtime:
+            runtime.model = FakeModel([reply("ok")])
+            await runtime.invoke("f")
+
+    assert runtime.model.requests[0].system.endswith("Sort it out.")
+    warned = [event.text for event in heard.events if event.level == "warn"]
+    assert [text.partition(":")[0] for text in warned] == ["versions, drafts and memory of agents are not kept"]
+
+
+async def test_what_many_runs_at_once_work_with_is_read_once(tmp_path):
+    async with linking() as octo:
+        octo.runtime.model = FakeModel([reply("ok")] * 20)
+        await asyncio.gather(*(octo.runtime.invoke("f") for _ in range(20)))
+        kept = [key for key in octo.runtime.kept if isinstance(key, tuple) and key[-1] == "triage"]
+
+    assert (len(octo.stamps), len(kept)) == (20, 1)
