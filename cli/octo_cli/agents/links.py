@@ -101,8 +101,7 @@ def pin(
     pinned: list[Json] = []
     for block, link in found:
         if link.version is None:
-            path = block.place.path[:-1] if block.place.path[-1] == "agent" else block.place.path
-            files.pin((*path, "agent"), link.name, current[link.name])
+            files.pin(files.link(block), link.name, current[link.name])
             pinned.append({"block": block.address, "agent": link.name, "version": current[link.name]})
     if write:
         files.save()
@@ -229,6 +228,14 @@ class _Files:
         file = Path(document.file)
         self._after[file], lines, lost = part.change(self._after[file], str(file), place, keys, yaml_document)
         return lines, lost
+
+    def link(self, block: Block) -> Place:
+        """Where the link of a block or a tool is written, perhaps in the processor that the block refers to."""
+        path = block.place.path if block.place.path[-1] == "agent" else (*block.place.path, "agent")
+        for index, processor in enumerate(self._merged.data.get("processors") or ()):
+            if processor.get("name") == block.place.ref and "agent" not in self.written(path[:-1]):
+                return ("processors", index, "settings", "agent")
+        return path
 
     def pin(self, path: Place, name: str, version: int | None) -> None:
         """Write a version into the link at a path."""

@@ -169,6 +169,22 @@ def test_an_agent_that_the_config_does_not_link_cannot_be_pinned(agents: Any) ->
     )
 
 
+@pytest.mark.usefixtures("stored")
+def test_links_of_processors_and_of_tools_are_pinned_once(agents: Any, tmp_path: Path) -> None:
+    text = CONFIG.replace("agent: triage  # the one", "agent: triage@1").replace(
+        "flows:\n",
+        "processors:\n  - {name: p, type: ai-agent, settings: {agent: triage}}\nflows:\n"
+        "  - {name: g, process: [{ref: p}, {ref: p}]}\n"
+        "  - {name: h, process: [{type: ai-agent, connector: m, prompt: x, tools: [{name: t, agent: triage}]}]}\n",
+    )
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+
+    assert agents("pin", terminal="out err").status == 0
+    assert (tmp_path / "a.yaml").read_text(encoding="utf-8") == text.replace(
+        "{agent: triage}", "{agent: triage@1}"
+    ).replace("name: t, agent: triage}", "name: t, agent: triage@1}")
+
+
 # ---------------------------------------------------------------- save
 
 
