@@ -125,7 +125,7 @@ class Group(options.PlainHelp, TyperGroup):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
-            args = [*args[1:2], "--help"]
+            args = [*args[1:], "--help"]
         try:
             return super().parse_args(ctx, args)
         except GrammarError as error:

@@ -66,7 +66,7 @@ def conversation(item: Item, entries: Sequence[Entry], now: int, *, coloured: bo
     what = _COUNTED[item.kind] + ("" if item.count == 1 else "s")
     owner = f", {_OWNERS[item.kind]} {item.owner}" if item.owner else ""
     updated = f", {moment(item.updated, now)}" if item.updated is not None else ""
-    title = f" {short(item.name)}" if item.name else ""
+    title = f": {short(item.name)}" if item.name else ""
     head = printable(f"{item.kind} {item.id}{owner}{title}")
     yield typer.style(head, bold=True) if coloured else head
     yield f"{number(item.count)} {what}, {_size(item.size)}{updated}"

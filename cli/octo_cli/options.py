@@ -20,7 +20,7 @@ from typer._click.exceptions import (
 from typer._click.exceptions import UsageError as GrammarError
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from octo.errors import UsageError, did_you_mean, near
+from octo.errors import ConfigError, UsageError, did_you_mean, near
 from octo.values import Json
 from octo_cli import inputs, logs, printed
 from octo_cli.session import Session
@@ -132,9 +132,16 @@ def drafts_of(session: Session, drafts: bool) -> str:
 
 
 def beside(config: Path | None) -> Path:
-    """The directory of a config, beside which its store lies; without one the working directory."""
+    """The directory of a config, beside which its store lies; without one the working directory.
+
+    Raises ConfigError when there is no such config.
+    """
     if config is None:
         return Path()
+    if not config.exists():
+        from octo.config.merge import no_such_file
+
+        raise ConfigError([no_such_file(config)])
     return config if config.is_dir() else config.parent
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -21,6 +21,8 @@ ID_SHOWN: Final = 8
 """So many characters of an id tell it from others, most likely."""
 _SECOND: Final = 10**9
 _COLOURS: Final = {"completed": "green", "running": "cyan", "dropped": "yellow", "failed": "red", "interrupted": "red"}
+_FORGONE: Final = ("began", "time")
+"""Columns without which a terminal does that is too narrow for the outcome."""
 _TO_THE_RIGHT: Final = frozenset({"time", "turns", "tools", "tokens", "cost"})
 
 
@@ -29,6 +31,9 @@ def lines(runs: Sequence[Kept], now: int, *, coloured: bool, width: int | None) 
     rows = [_row(run, now) for run in runs]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
+    for name in _FORGONE:
+        if width is not None and _end_of_outcome(names, widths) > width:
+            names.remove(name)
     head = "  ".join(_padded(name.upper(), name, widths[name]) for name in names).rstrip()[:width]
     found = [typer.style(head, bold=True) if coloured else head]
     for row in rows:
@@ -41,6 +46,12 @@ def lines(runs: Sequence[Kept], now: int, *, coloured: bool, width: int | None) 
             line = line.replace(outcome, typer.style(outcome, fg=_COLOURS[outcome.strip()]), 1)
         found.append(line)
     return found
+
+
+def _end_of_outcome(names: Sequence[str], widths: Mapping[str, int]) -> int:
+    """How wide a terminal is to be to show how a run ended."""
+    before = names[: names.index("outcome") + 1]
+    return sum(widths[name] for name in before) + 2 * (len(before) - 1)
 
 
 def heading(run: Kept, now: int) -> list[str]:

@@ -59,6 +59,8 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
     shown = octo("version", "--help")
 
     assert octo("help", "version") == shown
+    assert octo("help", "memory", "list") == octo("memory", "list", "--help")
+    assert octo("memory", "help", "list") == octo("memory", "list", "--help")
     assert shown == (
         "Usage: octo version [OPTIONS]\n\n  Print the version of octo\n\nOptions:\n"
         "  -h, --help  Show this message and exit\n",

@@ -178,10 +178,15 @@ def key(
 
     session: Session = context.obj
     session.debug = debug
-    if not id.strip():
-        raise UsageError("a blank id names no memory")
-    if workspace is None and config is not None:
-        workspace = octo.load(config, environ=session.environ).service.name
+    for name, given in (("id", id), ("flow", flow)):
+        if not given.strip():
+            raise UsageError(f"a blank {name} names no memory")
+    if config is not None:
+        loaded = octo.load(config, environ=session.environ)
+        flows = [one.name for one in loaded.flows if one.name]
+        if flow not in flows:
+            raise UsageError(f'flow "{flow}" is not registered', hint=did_you_mean(flow, flows))
+        workspace = loaded.service.name if workspace is None else workspace
     found = keys.key(id, workspace=workspace or "", flow=flow)
     if json:
         output.document(session, {"key": found}, json=True)
@@ -278,6 +283,11 @@ def _named(db: Connection, key: str, kind: Kind | None, block: str, *, whole: bo
     from octo.agent.memory import kept
 
     items = kept.items(db, kind=kind, block=block)
+    others = {item.kind for item in kept.items(db) if item.id == key}
+    if others and not any(item.id == key for item in items):
+        limited = " and ".join([f"`--kind {kind}`"] * (kind is not None) + [f"`--block {block}`"] * bool(block))
+        found = " and ".join(name for name in kept.KINDS if name in others)
+        raise UsageError(f"nothing is kept under `{key}` with {limited}", hint=f"without, there is: {found}")
     exact = [item for item in items if item.id == key]
     if exact or not items:
         return exact or _nothing(key, [])

@@ -105,6 +105,8 @@ def show(
 
     session: Session = context.obj
     session.debug = debug
+    if not run.strip():
+        raise UsageError("a blank id names no run", hint="`octo runs list` shows the runs that there are")
     file = inputs.path(run)
     now = time.time_ns()
     output.check_targets({"--html": html}, {"`--config`": config})
@@ -233,7 +235,12 @@ def _moment(text: str, now: int) -> int:
     try:
         return min(round(datetime.fromisoformat(text).timestamp()) * 10**9, _LATEST)
     except (ValueError, OverflowError, OSError):
+        pass
+    try:
         return max(0, now - _age("--since", text))
+    except UsageError:
+        hint = "for example `2h`, `7d`, `2026-01-31` or `2026-01-31T18:00`"
+        raise UsageError(f"`--since`: expected a span of time or a date, found `{text}`", hint=hint) from None
 
 
 def _width() -> int:

@@ -23,13 +23,14 @@ def read(path: Path) -> tuple[Document, ...]:
         if path.is_dir():
             return _read_directory(path)
         if not path.exists():
-            raise ConfigError([_no_such_file(path)])
+            raise ConfigError([no_such_file(path)])
     except OSError as error:  # a name too long, a directory that may not be read
         raise ConfigError([_unreadable(path, error)]) from None
     return _parse_all([path])
 
 
-def _no_such_file(path: Path) -> Problem:
+def no_such_file(path: Path) -> Problem:
+    """What is wrong with the path of a config where nothing is."""
     siblings: list[str] = []
     if path.parent.is_dir():
         siblings = sorted(file.name for file in path.parent.iterdir() if file.suffix.lower() in _EXTENSIONS)

@@ -69,8 +69,10 @@ class Store:
             return True
         try:
             self.path.stat()
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return False
+        except NotADirectoryError as error:
+            raise self._no_place(self.path.parent, error) from error
         except OSError as error:
             raise StoreError(f"cannot read the store `{self}`: {_reason(error)}", hint=_ELSEWHERE) from error
         return True
@@ -160,11 +162,13 @@ class Store:
             if path.exists() and not path.is_file():  # SQLite would wait for the other end of a pipe
                 raise StoreError(f"`{self}` is not an SQLite file", hint=f"move it away, or {_ELSEWHERE}") from error
             if not directory.is_dir():
-                raise StoreError(
-                    f"cannot create the store `{directory}`: a file of that name exists", hint=_ELSEWHERE
-                ) from error
+                raise self._no_place(directory, error) from error
         except OSError as error:
-            raise StoreError(f"cannot create the store `{directory}`: {_reason(error)}", hint=_ELSEWHERE) from error
+            raise self._no_place(directory, error) from error
+
+    def _no_place(self, directory: Path, error: OSError) -> StoreError:
+        reason = "a file of that name exists" if directory.is_file() else _reason(error)
+        return StoreError(f"cannot create the store `{directory}`: {reason}", hint=_ELSEWHERE)
 
     def _version(self, db: Connection) -> int:
         """How many migrations the file has seen; raises StoreError for a file that must be left alone."""

@@ -276,7 +276,7 @@ def test_a_transcript_reads_as_a_conversation(memory: Any) -> None:
 
     assert shown.stdout == (
         f"""\
-transcript {CHAT}, flow chat Hi
+transcript {CHAT}, flow chat: Hi
 4 rows, 74 bytes, {moment(3)}
 
 user       Hi
@@ -292,7 +292,7 @@ assistant  Order 12.
 
 def test_a_thread_and_a_person_are_shown(memory: Any) -> None:
     assert memory("show", "t1", terminal="out").stdout.splitlines() == [
-        "thread t1, agent support An order",
+        "thread t1, agent support: An order",
         f"2 messages, 12 bytes, {moment(2)}",
         "",
         "user       My order",
@@ -379,6 +379,33 @@ def test_files_of_a_thread_are_told_and_not_shown(memory: Any, tmp_path: Path) -
             "name a directory with `--store DIR`",
         ),
         (["key", " ", "--flow", "f"], "a blank id names no memory", None),
+        (["key", "x", "--flow", ""], "a blank flow names no memory", None),
+        (
+            ["key", "x", "--flow", "enrch", "--config", "app.yaml"],
+            'flow "enrch" is not registered',
+            "did you mean `enrich`?",
+        ),
+        (
+            ["delete", "t1", "--kind", "facts", "--yes"],
+            "nothing is kept under `t1` with `--kind facts`",
+            "without, there is: thread",
+        ),
+        (
+            ["show", CHAT, "--kind", "managed", "--block", "other"],
+            f"nothing is kept under `{CHAT}` with `--kind managed` and `--block other`",
+            "without, there is: managed and transcript",
+        ),
+        (["list", "--config", "ap.yaml"], "config `ap.yaml` does not exist", "did you mean `app.yaml`?"),
+        (
+            ["search", "x", "--config", ""],
+            "`--config` is empty",
+            "give it the name of a file or a directory",
+        ),
+        (
+            ["list", "--store", "app.yaml"],
+            "cannot create the store `app.yaml`: a file of that name exists",
+            "name another directory with `--store DIR`",
+        ),
         (
             ["delete", "t1"],
             "forget thread of `support` under `t1`: nobody is there to be asked",
@@ -387,7 +414,10 @@ def test_files_of_a_thread_are_told_and_not_shown(memory: Any, tmp_path: Path) -
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_done_is_told(memory: Any, args: list[str], message: str, hint: str | None) -> None:
+def test_what_cannot_be_done_is_told(
+    memory: Any, tmp_path: Path, args: list[str], message: str, hint: str | None
+) -> None:
+    (tmp_path / "app.yaml").write_text("flows: [{name: enrich}]\n", encoding="utf-8")
     told = f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
 
     assert memory(*args, terminal="err") == ("", told, 2)
@@ -457,7 +487,7 @@ def test_what_was_said_since_the_last_search_is_found_and_what_is_gone_is_not(me
 
 def test_the_key_of_an_id_is_printed(memory: Any, tmp_path: Path) -> None:
     assert memory("key", "customer-1", "--flow", "enrich", "--workspace", "ai-agent") == (f"{KEY}\n", "", 0)
-    (tmp_path / "app.yaml").write_text("service: {name: ai-agent}\nflows: []\n", encoding="utf-8")
+    (tmp_path / "app.yaml").write_text("service: {name: ai-agent}\nflows: [{name: enrich}]\n", encoding="utf-8")
     assert memory("key", "customer-1", "--flow", "enrich", "--config", "app.yaml", "--json") == (
         f'{{"key":"{KEY}"}}\n',
         "",

@@ -245,6 +245,15 @@ def test_runs_are_chosen_by_flow_time_and_outcome(octo: Any, invoke: Any) -> Non
     assert runs_of(octo, "--limit", "1") == [failed]
 
 
+def test_a_narrow_terminal_shows_how_runs_ended(octo: Any, invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = invoke()
+    monkeypatch.setenv("COLUMNS", "30")
+
+    assert octo("runs", "list", terminal="out").stdout == (
+        f"RUN       FLOW  OUTCOME    TUR\n{run[:8]}  ask   completed    …\n"
+    )
+
+
 def test_a_person_is_told_of_older_runs_and_of_none(octo: Any, invoke: Any) -> None:
     assert octo("runs", "list", terminal="out").stdout == "no runs yet: those in which an agent works are recorded\n"
 
@@ -346,12 +355,23 @@ def test_what_a_flow_calls_itself_cannot_steer_the_terminal(octo: Any, tmp_path:
     [
         (("prune",), "`octo runs prune` needs `--older-than` or `--keep`\nhint: for example"),
         (("prune", "--older-than", "soon"), "`--older-than`: expected a span of time, found `soon`\nhint: for example"),
-        (("list", "--since", "soon"), "`--since`: expected a span of time, found `soon`\nhint: for example"),
+        (
+            ("list", "--since", "yesterday"),
+            "`--since`: expected a span of time or a date, found `yesterday`\n"
+            "hint: for example `2h`, `7d`, `2026-01-31` or `2026-01-31T18:00`\n",
+        ),
+        (("show", ""), "a blank id names no run\nhint: `octo runs list` shows the runs that there are\n"),
+        (("list", "--config", "none.yaml"), "config `none.yaml` does not exist\n"),
+        (
+            ("show", "x", "--store", "file"),
+            "cannot create the store `file`: a file of that name exists\nhint: name another",
+        ),
         (("list", "--store", ":memory:"), "a store in memory keeps nothing\nhint: name a directory"),
     ],
-    ids=["nothing chosen", "no age", "no time", "in memory"],
+    ids=["nothing chosen", "no age", "no time", "no id", "no config", "no store", "in memory"],
 )
-def test_what_makes_no_sense_ends_with_2(octo: Any, args: tuple[str, ...], error: str) -> None:
+def test_what_makes_no_sense_ends_with_2(octo: Any, tmp_path: Path, args: tuple[str, ...], error: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
     stdout, stderr, status = octo("runs", *args, terminal="err")
 
     assert stderr.startswith(f"error: {error}")

@@ -104,6 +104,25 @@ def test_a_store_that_cannot_be_used_is_named_at_the_block_that_needs_it(octo: A
     )
 
 
+@pytest.mark.parametrize("command", ["store info", "memory list", "runs list", "agents list"])
+def test_a_store_that_is_a_file_is_told_of(octo: Any, tmp_path: Path, command: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    assert octo(*command.split(), "--store", "file", terminal="err") == (
+        "",
+        "error: cannot create the store `file`: a file of that name exists\n"
+        "hint: name another directory with `--store DIR`\n",
+        2,
+    )
+
+
+@pytest.mark.parametrize("command", ["store info", "memory list", "runs list", "agents list"])
+def test_a_config_that_does_not_exist_has_no_store(octo: Any, command: str) -> None:
+    outcome = octo(*command.split(), "--config", "none.yaml", terminal="err")
+
+    assert outcome == ("", "error: config `none.yaml` does not exist\n", 2)
+
+
 # ---------------------------------------------------------------- info
 
 
