@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
+
+from pydantic import ValidationInfo, field_validator
 
 from octo.agent.events import STREAMED, TYPES, EventType
 from octo.block import Finding, SubFlow
-from octo.fields import Bool, Model, Refusals, one_of
+from octo.fields import Bool, Model, one_of, refusal
 
 
 class Watched(Model):
@@ -25,15 +27,17 @@ class Watched(Model):
     stream: Bool = False
     """Tell the answers of the model in pieces, as they come: `text`, `thinking`, `tool_input`. Needs `events`."""
 
-    def refuse_watching(self, refusals: Refusals) -> None:
-        """Note what cannot be used without a chain."""
-        if self.events is not None:
-            return
-        useless = {"stream": self.stream and "report to", "emit": bool(self.emit) and "filter"}
-        for key, purpose in useless.items():
-            if purpose:
-                text = f"ai-agent: `{key}` requires `events`: there is nothing to {purpose}"
-                refusals.add(text, key, hint="add `events: {process: [...]}`", at="key")
+    @field_validator("emit", "stream")
+    @classmethod
+    def _has_someone_to_tell(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and info.data.get("events", value) is None:
+            purpose = "report to" if info.field_name == "stream" else "filter"
+            raise refusal(
+                f"ai-agent: `{info.field_name}` requires `events`: there is nothing to {purpose}",
+                "add `events: {process: [...]}`",
+                at="key",
+            )
+        return value
 
     def check_watching(self) -> Iterator[Finding]:
         """What is asked for and never comes."""

@@ -136,7 +136,6 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
             self._refuse_what_the_agent_says(self.link, refusals)
         if self._lacks_input(self) and not self.link:
             refusals.add(_NO_INPUT, "attachments", hint=_SAY_INPUT)
-        self.refuse_watching(refusals)
         self.refuse_keys(refusals, self.policy, in_thread=self.memory_thread_id is not None)
         self.refuse_thread(refusals, [tool.name for tool in self.tools])
 

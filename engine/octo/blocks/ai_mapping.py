@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, field_validator, model_validator
+from pydantic import AfterValidator, ValidationInfo, field_validator
 
 from octo.agent import attachments
 from octo.agent.answer import unfenced
@@ -23,7 +23,6 @@ from octo.fields import (
     Int,
     JsonSchema,
     LlmName,
-    Refusals,
     ResourceText,
     Text,
     refusal,
@@ -124,18 +123,16 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
             raise refusal(f"ai-mapping: `outputSchema` is not usable: {reason}")
         return schema
 
-    @model_validator(mode="after")
-    def _is_usable(self) -> Self:
-        refusals = Refusals()
-        if self.attachments is not None and self.input is None:
-            refusals.add(
+    @field_validator("attachments")
+    @classmethod
+    def _are_not_sent_twice(cls, files: Expression | None, info: ValidationInfo) -> Expression | None:
+        if files is not None and info.data.get("input", files) is None:
+            raise refusal(
                 "ai-mapping: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
                 "in the body would go out a second time as base64 text",
-                "attachments",
-                hint="say in `input` what is mapped, for example `input: body.text`",
+                "say in `input` what is mapped, for example `input: body.text`",
             )
-        refusals.raise_if_any()
-        return self
+        return files
 
     def check(self, config: Config) -> Iterator[Finding]:
         if self.attachments is not None:

@@ -151,6 +151,9 @@ maxParallelTools: -1
 memoryCompaction: squeeze
 skills: [{name: s, description: d}]
 history: always
+userMemory: true
+nameThread: {process: []}
+forwardContext: body
 answer: yaml
 tools:
   - {name: t, description: d, process: []}
@@ -174,9 +177,13 @@ tools:
         (8, "ai-agent: `memoryCompaction` is `prune` or `summarize`, found `squeeze`"),
         (9, "ai-agent skill `s` requires `resource`"),
         (10, "ai-agent: `history` is `record` or `off`, found `always`"),
-        (11, "ai-agent: `answer` is `json` or `text`, found `yaml`"),
-        (14, "ai-agent tool `t` is declared twice"),
-        (16, "ai-agent requires a name for tool 3"),
+        (11, "ai-agent: `userMemory` requires `agentId`"),
+        (11, "ai-agent: `userMemory` requires `userId`, for facts are about a person"),
+        (12, "ai-agent: `nameThread` requires `agentId`"),
+        (13, "ai-agent: `forwardContext` requires `agentId`"),
+        (14, "ai-agent: `answer` is `json` or `text`, found `yaml`"),
+        (17, "ai-agent tool `t` is declared twice"),
+        (19, "ai-agent requires a name for tool 3"),
     ]
 
 

@@ -118,6 +118,7 @@ def test_all_that_is_wrong_with_a_mapping_is_told_at_once():
       connector: n
       prompt: ' '
       input: body.
+      attachments: body.files
       inputExample: Ada
       outputSchema: {enum: 5}
       maxTokens: -1
@@ -127,9 +128,9 @@ def test_all_that_is_wrong_with_a_mapping_is_told_at_once():
         (3, 'ai-mapping "shape": connector "n" is not configured'),
         (4, "ai-mapping requires a prompt, found none"),
         (5, 'compile expression "body.": expected a name after `.`, found end of expression'),
-        (6, "expected an example, found text that is not JSON: expecting value at line 1, column 1"),
-        (7, 'ai-mapping: `outputSchema` is not usable: 5 is not of type "array"'),
-        (8, "ai-mapping: `maxTokens` is at least 0, found -1"),
+        (7, "expected an example, found text that is not JSON: expecting value at line 1, column 1"),
+        (8, 'ai-mapping: `outputSchema` is not usable: 5 is not of type "array"'),
+        (9, "ai-mapping: `maxTokens` is at least 0, found -1"),
     ]
 
 

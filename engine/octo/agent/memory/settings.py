@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from octo.agent.memory import keys
 from octo.block import Finding, SubFlow
@@ -39,6 +39,56 @@ class InUse:
     def scope(self, address: str) -> str:
         """What stands before the names of tools in `vars.toolScope`: the same as long as the conversation goes on."""
         return f"{self.id}/{sha256(address.encode()).hexdigest()[:16]}"
+
+
+class _Need(NamedTuple):
+    """A key that another one needs."""
+
+    key: str
+    told: str
+    hint: str
+    only: Json = None
+    """The value that has the need; None for every one that says something."""
+
+    def applies(self, value: Any) -> bool:
+        if self.only is not None:
+            return bool(value == self.only)
+        return bool(value.strip()) if isinstance(value, str) else value not in (None, False)
+
+    def lacks(self, others: Mapping[str, Any]) -> bool:
+        other = others.get(self.key, True)  # one that is not there could not be read
+        return other is None or (isinstance(other, str) and not other.strip())
+
+
+def _agent_id(what: str, only: Json = None) -> _Need:
+    return _Need(
+        "agent_id",
+        f"ai-agent: `{what}` requires `agentId`",
+        "give the agent an id, for example `agentId: support`",
+        only,
+    )
+
+
+_NEEDS: Final = {
+    "agent_id": [
+        _Need(
+            "memory_thread_id",
+            "ai-agent: `agentId` requires `memoryThreadId`, for memory is per conversation",
+            "say which conversation it is, for example `memoryThreadId: body.chat`",
+        )
+    ],
+    "history": [_agent_id("history: record", only="record")],
+    "user_memory": [
+        _agent_id("userMemory"),
+        _Need(
+            "user_id",
+            "ai-agent: `userMemory` requires `userId`, for facts are about a person",
+            "say who it is, for example `userId: vars.sub`",
+        ),
+    ],
+    "forward_context": [_agent_id("forwardContext")],
+    "name_thread": [_agent_id("nameThread")],
+}
 
 
 class InThread(Model):
@@ -75,28 +125,19 @@ class InThread(Model):
             raise refusal(f"ai-agent: `history` is `record` or `off`, found `{history}`")
         return history
 
-    def refuse_thread(self, refusals: Refusals, tools: Iterable[str]) -> None:
-        """Note everything about these keys that does not go together; `tools` are the names of the agent's own."""
-        if not self.agent:
-            for key, what in self._of_agent():
-                refusals.add(
-                    f"ai-agent: {what} requires `agentId`",
-                    key,
-                    hint="give the agent an id, for example `agentId: support`",
-                )
-        elif self.memory_thread_id is None:
-            refusals.add(
-                "ai-agent: `agentId` requires `memoryThreadId`, for memory is per conversation",
-                "agentId",
-                hint="say which conversation it is, for example `memoryThreadId: body.chat`",
-            )
-        if self.user_memory and self.user_id is None:
-            refusals.add(
-                "ai-agent: `userMemory` requires `userId`, for facts are about a person",
-                "userMemory",
-                hint="say who it is, for example `userId: vars.sub`",
-            )
+    @field_validator("agent_id", "history", "user_memory", "forward_context", "name_thread")
+    @classmethod
+    def _has_what_it_needs(cls, value: Any, info: ValidationInfo) -> Any:
+        """What another key must say, too; one that cannot be read at all is told of elsewhere."""
+        refusals = Refusals()
+        for need in _NEEDS[info.field_name or ""]:
+            if need.applies(value) and need.lacks(info.data):
+                refusals.add(need.told, hint=need.hint)
+        refusals.raise_if_any()
+        return value
 
+    def refuse_thread(self, refusals: Refusals, tools: Iterable[str]) -> None:
+        """Note names of tools, the agent's own, that are taken by the memory of the block."""
         if self.user_memory:
             for index, name in enumerate(tools):
                 if name in FACT_TOOLS:
@@ -120,17 +161,6 @@ class InThread(Model):
                 "give the agent an id, for example `agentId: support`",
                 warning=True,
             )
-
-    def _of_agent(self) -> Iterator[tuple[str, str]]:
-        """The settings that make no sense without `agentId`."""
-        if self.history == "record":
-            yield "history", "`history: record`"
-        if self.user_memory:
-            yield "userMemory", "`userMemory`"
-        if self.name_thread is not None:
-            yield "nameThread", "`nameThread`"
-        if self.forward_context is not None:
-            yield "forwardContext", "`forwardContext`"
 
     @property
     def agent(self) -> str:
