@@ -40,7 +40,7 @@ class ManagedMemory:
         self._may_save = True
 
     async def load(self) -> Recalled:
-        """What was kept. A memory that cannot be read is as none, and is not written over where it may be sound."""
+        """What was kept. A memory that cannot be read is as none, and stays as it is."""
         runtime = self._run.runtime
         try:
             stored = await runtime.store.read(lambda db: memories.load(db, self._place), None)
@@ -51,7 +51,8 @@ class ManagedMemory:
         try:
             turns = codec.decode(json.loads(stored)) if stored is not None else []
         except (ValueError, RecursionError) as error:
-            self._log("warn", f"{_READ}{error}")
+            self._may_save = False
+            self._log("warn", f"{_READ}{error}; `octo memory delete {self._place.key}` forgets it")
             return Recalled()
         self._recalled = repaired(self._cut(turns), lambda text: self._log("warn", f"memory: {text}"))
         return Recalled(self._recalled)

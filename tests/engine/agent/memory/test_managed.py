@@ -263,13 +263,18 @@ async def test_what_does_not_fit_at_all_leaves_the_row_as_it_was(desk):
         ),
     ],
 )
-async def test_a_memory_that_cannot_be_understood_is_as_none_and_is_written_anew(desk, stored, reason):
+async def test_a_memory_that_cannot_be_understood_is_as_none_and_stays_as_it_is(desk, stored, reason):
     await desk.keep(stored)
     await desk.ask("two", reply("2"))
 
-    assert desk.lines == [f"memory: could not read memory: {reason}"]
+    key = (await desk.store.read(memories.rows, []))[0].place.key
+    assert desk.lines == [
+        f"memory: could not read memory: {reason}; `octo memory delete {key}` forgets it",
+        "memory: could not store memory: what is kept could not be read, and is not written over",
+    ]
     assert desk.sent() == ["u:two"]
-    assert await desk.kept() == ["u:two", "a:2"]
+    rows = await desk.store.read(lambda db: db.execute("SELECT messages FROM memories").fetchall(), [])
+    assert rows == [(stored,)]
 
 
 async def test_a_memory_that_cannot_be_read_fails_nothing_and_is_not_written_over(desk):
