@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from octo.errors import StoreError
+from octo.errors import OctoError
 from octo.services.base import Conflict, Entries, Entry, Services
 from octo.services.local import LocalQueues, LocalTopics
 from octo.store import entries
@@ -67,7 +67,7 @@ class StoredEntries:
         try:
             return Entry(parse(row.value), row.version)
         except ValueError as error:
-            raise StoreError(
+            raise OctoError(
                 f"the value of `{key}` in `{self._store}` is not JSON: {error}", hint="delete it, or write it anew"
             ) from error
 

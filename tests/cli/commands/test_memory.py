@@ -434,6 +434,49 @@ def test_the_beginning_of_two_keys_stands_for_neither(memory: Any, tmp_path: Pat
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "error", "hint"),
+    [
+        (
+            b"no database" * 100,
+            "`.octo/octo.db` is not an SQLite file",
+            "move it away, or name another directory with `--store DIR`",
+        ),
+        (None, "the value of `agent-memory/t` in `.octo/octo.db` is not JSON: ", "`octo memory delete` and the block "),
+    ],
+    ids=["no database", "one value"],
+)
+def test_a_thread_that_cannot_be_read_says_what_can_be_done(
+    octo: Any, tmp_path: Path, written: bytes | None, error: str, hint: str
+) -> None:
+    config = """
+connectors: [{ name: m, type: llm-scripted, settings: { rules: [{ when: 'true', text: Yes }] } }]
+flows:
+  - name: ask
+    process:
+      - type: ai-agent
+        name: a
+        connector: m
+        prompt: Say.
+        input: '"hi"'
+        memoryThreadId: '"t"'
+        tools: [{ name: t, description: T., process: [{ type: log, settings: { message: body } }] }]
+"""
+    (tmp_path / "app.yaml").write_text(config, encoding="utf-8")
+    if written is None:
+        with Store(tmp_path / ".octo") as store:
+            asyncio.run(store.write(lambda db: kv.put(db, NAMESPACE, f"{PREFIX}t", "{", 1, now=1)))
+    else:
+        (tmp_path / ".octo").mkdir()
+        (tmp_path / ".octo" / "octo.db").write_bytes(written)
+
+    outcome = octo("invoke", "--config", "app.yaml", "--flow", "ask", terminal="err")
+
+    assert f"ai-agent: the conversation of thread `t` cannot be read: {error}" in outcome.stderr
+    assert f"\nhint: {hint}" in outcome.stderr
+    assert outcome.status == 1
+
+
 # ---------------------------------------------------------------- search
 
 

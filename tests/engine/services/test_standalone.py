@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from octo.errors import StoreError
+from octo.errors import OctoError
 from octo.services.base import Conflict, Entries, Entry
 from octo.services.standalone import standalone
 from octo.store.store import Store
@@ -154,7 +154,7 @@ async def test_a_value_that_is_no_json_is_reported(entries: Entries, store: Stor
     await entries.put("user", "k", 1)
     await store.write(lambda db: db.execute("UPDATE entries SET value = '{'"))
 
-    with pytest.raises(StoreError, match=r"^the value of `k` in `.*octo\.db` is not JSON: ") as caught:
+    with pytest.raises(OctoError, match=r"^the value of `k` in `.*octo\.db` is not JSON: ") as caught:
         await entries.get("user", "k")
 
     assert caught.value.hint == "delete it, or write it anew"

@@ -10,7 +10,7 @@ from octo.agent.memory import codec
 from octo.agent.memory.codec import Writer
 from octo.agent.memory.repair import repaired
 from octo.agent.memory.session import Recalled
-from octo.errors import OctoError
+from octo.errors import OctoError, StoreError
 from octo.services.base import Conflict
 from octo.store.threads import NAMESPACE, PREFIX
 from octo.values import Written, kind_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 5
 """How often a write is tried while others write the same thread."""
 SECONDS_TO_SAVE: Final = 120
+_FORGET: Final = "`octo memory delete` and the block `clear-agent-memory` forget it; then the thread begins anew"
 
 
 class ThreadMemory:
@@ -53,7 +54,7 @@ class ThreadMemory:
             text = error.message if isinstance(error, OctoError) else str(error)
             raise OctoError(
                 f"ai-agent: the conversation of thread `{self._thread}` cannot be read: {text}",
-                hint="`octo memory delete` and the block `clear-agent-memory` forget it; then the thread begins anew",
+                hint=error.hint if isinstance(error, StoreError) else _FORGET,
             ) from error
         return Recalled(repaired(turns, self._warn), tokens)
 
