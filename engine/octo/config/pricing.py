@@ -70,7 +70,7 @@ def bill_of_failure(table: Mapping[str, Rates], error: ProviderError) -> Usage |
 
 
 def _lost(table: Mapping[str, Rates], spent: Iterable[Spent]) -> Iterator[Usage | None]:
-    return (_priced(one.usage, table, one.connector, one.model) for one in spent)
+    return (_priced(one.usage, table, one.connector, one.model, one.served) for one in spent)
 
 
 def _total(usages: Iterable[Usage | None]) -> Usage | None:

@@ -245,7 +245,10 @@ class Spent:
 
     connector: str
     model: str
+    """The model that was asked for."""
     usage: Usage
+    served: str = ""
+    """The model that served, as the provider names it."""
 
 
 StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "pause", "malformed"]

@@ -96,7 +96,9 @@ class HttpModel:
                 raise BadRequest(f"models of `{provider.connector}` make no images")
             endpoint = replace(self._endpoint, credentials=await self._credentials(provider), model=model)
             answer = await self._answered(request, provider, endpoint, session, on_delta, tries)
-            return replace(answer, asked=model, connector=self._instance, lost=self._spent(model, tries[:-1]))
+            return replace(
+                answer, asked=model, connector=self._instance, lost=self._spent(model, tries[:-1], answer.model)
+            )
         except ProviderError as error:
             error.spent = self._spent(model, tries)
             error.provider = provider.id
@@ -180,10 +182,13 @@ class HttpModel:
             learnt.answered = True
             return answer
 
-    def _spent(self, model: str, tries: Sequence[ChatDecoder]) -> tuple[Spent, ...]:
-        """What some attempts used up together."""
-        usages = [one.usage for one in tries if one.usage is not None]
-        return (Spent(self._instance, model, sum(usages, Usage())),) if usages else ()
+    def _spent(self, model: str, tries: Sequence[ChatDecoder], served: str = "") -> tuple[Spent, ...]:
+        """What some attempts used up together, by the model that served, which is `served` where none was named."""
+        spent: defaultdict[str, Usage] = defaultdict(Usage)
+        for one in tries:
+            if one.usage is not None:
+                spent[one.model or served] += one.usage
+        return tuple(Spent(self._instance, model, usage, by) for by, usage in spent.items())
 
     def _warn(self, text: str) -> None:
         which = f'connector "{self._instance}": ' if self._instance else ""

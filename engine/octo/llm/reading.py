@@ -26,7 +26,7 @@ _ERROR_BODY: Final = 256 * 1024
 _ERROR_BODY_SECONDS: Final = 5.0
 _LAST_BYTES_SECONDS: Final = 0.2
 _USAGE_SECONDS: Final = 3.0
-"""How long to wait, after the end mark of an answer, for what it cost."""
+"""How long to wait, after the end mark of an answer, for each event that may still come, as for what it cost."""
 _HEAD: Final = 2000
 """How much of a stream is kept, to tell what it is when it holds no event."""
 
@@ -99,13 +99,9 @@ async def _read_events(
 
 
 async def _until_ended(events: AsyncIterator[str], decoder: Decoder[object]) -> AsyncIterator[str]:
-    """Events until no more come. After the end mark of the answer they are waited for a moment only."""
-    now = asyncio.get_running_loop().time
-    until: float | None = None
+    """Events until no more come. After the end mark of the answer each is waited for a moment only."""
     while True:
-        if until is None and decoder.ended:
-            until = now() + _USAGE_SECONDS
-        limit = asyncio.timeout_at(until)
+        limit = asyncio.timeout(_USAGE_SECONDS if decoder.ended else None)
         try:
             async with limit:
                 data = await anext(events, None)

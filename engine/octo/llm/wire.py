@@ -117,6 +117,10 @@ class ChatDecoder(Decoder[ChatResponse], Protocol):
     def usage(self) -> Usage | None:
         """The tokens that the provider has told so far, also of an answer that breaks off."""
 
+    @property
+    def model(self) -> str:
+        """The model that serves, as far as the provider has named it."""
+
 
 class Wire(Protocol):
     """A module with these functions is a wire."""

@@ -6,9 +6,15 @@ import pytest
 
 from octo.config.pricing import Rates, bill, bill_of_failure, cost
 from octo.errors import BlockError, ConfigError, ProviderError
-from octo.llm.chat import ChatMessage, ChatResponse, Spent, Text, Usage
+from octo.llm.chat import ChatMessage, ChatRequest, ChatResponse, Spent, Text, Usage, user
+from octo.llm.credentials import Credentials
+from octo.llm.model import HttpModel
+from octo.llm.transport import Transport
+from octo.llm.wire import Endpoint
 from octo.observe import AgentEnded, TurnEnded
 from octo.testing import harness
+from vendor import AnthropicServer, reply
+from vendor.faults import cut as cut_off
 
 CONFIG = """
 connectors:
@@ -211,3 +217,30 @@ def test_a_failure_is_billed_by_what_it_used_up():
     paid = bill_of_failure({"m:big": RATES}, error)
     assert paid is not None
     assert paid.cost_usd == 3.0
+
+
+@pytest.mark.parametrize("broken", [2, 5], ids=["once", "for good"])
+async def test_what_broke_off_is_paid_by_the_rates_of_the_model_that_served(broken: int):
+    """The model that is asked for has another name than the one that serves, as with an alias."""
+    rates = {"claude:claude-x": Rates(input=1000, output=1000)}
+    cut = reply("pong", model="claude-x", faults=[cut_off(4)])
+
+    async def no_wait(_: float) -> None:
+        """Nobody waits for a double."""
+
+    async def ignore(_: object) -> None:
+        """A listener that does not care."""
+
+    with AnthropicServer([*[cut] * broken, reply("pong", model="claude-x")]) as server:
+        async with Transport({}, sleep=no_wait) as transport:
+            credentials = Credentials("anthropic", server.url, "x-api-key", api_key="secret-key")
+            model = HttpModel(Endpoint(credentials, "alias", max_tokens=100), transport, "claude")
+            try:
+                answer = await model.complete(ChatRequest((user("hi"),)), session={}, on_delta=ignore)
+                paid, attempts = bill(rates, answer), broken + 1
+            except ProviderError as error:
+                paid, attempts = bill_of_failure(rates, error), 4
+
+    assert paid is not None
+    assert paid.prompt_tokens == 10 * attempts
+    assert paid.cost_usd == pytest.approx((paid.prompt_tokens + (paid.output_tokens or 0)) / 1000)

@@ -95,7 +95,7 @@ class Decoder:
     def __init__(self) -> None:
         self.complete = False
         self._blocks: dict[int, _Block] = {}
-        self._model = ""
+        self.model = ""
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, int] = {}
@@ -111,7 +111,7 @@ class Decoder:
     def feed(self, event: Json) -> list[Delta]:
         match event:
             case {"type": "message_start", "message": {} as message}:
-                self._model = text_of(message.get("model"))
+                self.model = text_of(message.get("model"))
                 self._count(message.get("usage"))
             case {"type": "content_block_start", "content_block": {"type": str()} as block}:
                 return self._start(_index(event), block)
@@ -150,7 +150,7 @@ class Decoder:
         return ChatResponse(
             message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
             stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
-            model=self._model,
+            model=self.model,
             usage=self.usage,
             stop_detail=self._stop_detail(),
         )

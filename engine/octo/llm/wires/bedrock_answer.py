@@ -101,7 +101,7 @@ class Decoder:
     def __init__(self) -> None:
         self.complete = False
         self._blocks: dict[int, _Block] = {}
-        self._model = ""
+        self.model = ""
         self._stop_reason: str | None = None
         self._usage: dict[str, int] = {}
 
@@ -131,7 +131,7 @@ class Decoder:
         return ChatResponse(
             message=ChatMessage("assistant", tuple(part for part in parts if part is not None)),
             stop_reason=_STOP_REASONS.get(self._stop_reason, "end_turn"),
-            model=self._model,
+            model=self.model,
             usage=self.usage,
             stop_detail="" if self._stop_reason in _USUAL else clean_text(self._stop_reason),
         )
@@ -214,7 +214,7 @@ class Decoder:
                 self._usage[ours] = number
         match metadata.get("trace"):
             case {"promptRouter": {"invokedModelId": str() as model}}:
-                self._model = model
+                self.model = model
 
 
 def _as_stream(answer: dict[str, Json], blocks: Sequence[Json]) -> Iterator[tuple[str, dict[str, Json]]]:

@@ -101,7 +101,7 @@ class Decoder:
         self._finish_reason = ""
         self._filters: list[str] = []
         """What a filter found in the answer, where the server names it."""
-        self._model = ""
+        self.model = ""
         self._usage: Json = None
 
     @property
@@ -119,7 +119,7 @@ class Decoder:
             case {"object": "error"}:
                 raise faults.from_event(event)
             case {}:
-                self._model = self._model or text_of(event.get("model"))
+                self.model = self.model or text_of(event.get("model"))
                 self._usage = event.get("usage") or self._usage
                 return self._take(event.get("choices"))
             case _:
@@ -139,7 +139,7 @@ class Decoder:
         return ChatResponse(
             message=ChatMessage("assistant", tuple(parts)),
             stop_reason=_stop_reason(self._finish_reason, bool(refusal), bool(calls)),
-            model=self._model,
+            model=self.model,
             usage=self.usage,
             stop_detail="" if refusal else self._stop_detail(),
         )

@@ -69,7 +69,10 @@ class _Run:
 
 
 class Decoder:
-    """Gathers the parts of one candidate. Each event is an answer of its own form, so a whole one is one event."""
+    """Gathers the parts of one candidate. Each event is an answer of its own form, so a whole one is one event.
+
+    Of a stream nothing tells which event is the last: a reason to end may stand in one, and more come after it.
+    """
 
     def __init__(self, request: ChatRequest | None = None) -> None:
         self.complete = False
@@ -86,7 +89,7 @@ class Decoder:
         self._reason = ""
         self._told: dict[str, str] = {}
         """What the vendor tells of a block or an end that is not the usual one: words, each with an explanation."""
-        self._model = ""
+        self.model = ""
         self._usage: Json = None
 
     @property
@@ -107,14 +110,14 @@ class Decoder:
             self._grounding |= {name: value for name, value in grounding.items() if value}
         self._began = True
         self._has_candidate = self._has_candidate or candidate is not None
-        self._model = self._model or text_of(event.get("modelVersion"))
+        self.model = self.model or text_of(event.get("modelVersion"))
         feedback = event.get("promptFeedback")
         self._blocked = self._blocked or _named(feedback, "blockReason") != ""
         self._reason = _named(candidate, "finishReason") or self._reason
         self._explain(feedback, "blockReason", "blockReasonMessage")
         self._explain(candidate, "finishReason", "finishMessage")
         self.ended = self.ended or self._blocked or self._reason != ""
-        self.complete = self.ended and (self._blocked or "usageMetadata" in event)
+        self.complete = self._blocked
         if self.ended:
             deltas += map(ToolReady, self._waiting)
             self._waiting = []
@@ -129,7 +132,7 @@ class Decoder:
         return ChatResponse(
             message,
             self._stop_reason(message),
-            self._model,
+            self.model,
             self.usage,
             stop_detail=clean_text(", ".join(": ".join(filter(None, one)) for one in self._told.items())),
         )

@@ -38,7 +38,7 @@ class Decoder:
 
     def __init__(self, model: str) -> None:
         self.complete = False
-        self._model = model
+        self.model = model
         self._files: list[File] = []
 
     @property
@@ -72,4 +72,4 @@ class Decoder:
         if not self.complete:
             raise Truncated(BROKE_OFF, retryable=True)
         message = ChatMessage("assistant", tuple(self._files))
-        return ChatResponse(message, "end_turn" if self._files else "refusal", self._model)
+        return ChatResponse(message, "end_turn" if self._files else "refusal", self.model)

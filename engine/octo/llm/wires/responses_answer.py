@@ -75,7 +75,7 @@ class Decoder:
         self._mark = {"wire": NAME, "dialect": dialect}
         self._items: dict[int, _Item] = {}
         self._by_id: dict[str, _Item] = {}
-        self._model = ""
+        self.model = ""
         self._cut_by = ""
         self._usage: Json = None
 
@@ -111,7 +111,7 @@ class Decoder:
         return ChatResponse(
             message=ChatMessage("assistant", tuple(parts)),
             stop_reason=self._stop_reason(refused=bool(refusal), calls=any(isinstance(p, ToolCall) for p in parts)),
-            model=self._model,
+            model=self.model,
             usage=self.usage,
             stop_detail=_FILTERED if self._cut_by == _FILTERED and not refusal else "",
         )
@@ -247,7 +247,7 @@ class Decoder:
                 deltas += self._done({"output_index": index}, item)
         details = response.get("incomplete_details")
         self._cut_by = text_of(details.get("reason")) if isinstance(details, dict) else ""
-        self._model = text_of(response.get("model"))
+        self.model = text_of(response.get("model"))
         self.complete = True
         return [*deltas, *self._close_all()]
 

@@ -268,13 +268,13 @@ def test_the_last_report_of_usage_counts(events: list[Json]):
     assert decode(*events)[1].usage == Usage(input_tokens=9, prompt_tokens=9)
 
 
-def test_reading_goes_on_for_what_the_answer_cost():
+def test_reading_goes_on_after_a_reason_to_end():
     decoder = gemini.decoder()
-    decoder.feed(event({"text": "x"}, finish="STOP"))
-    early = decoder.complete
-    decoder.feed({"usageMetadata": {"promptTokenCount": 9}})
+    for _ in range(3):
+        decoder.feed(event({"text": "x"}, finish="STOP", usage={"promptTokenCount": 9}))
+        assert (decoder.complete, decoder.ended) == (False, True)
 
-    assert (early, decoder.complete) == (False, True)
+    assert decoder.finish().text == "xxx"
 
 
 def test_files_that_the_model_makes():

@@ -102,6 +102,20 @@ async def converse(
     return turns
 
 
+async def test_text_that_comes_after_a_reason_to_end_is_taken():
+    """Some servers give a reason in every event."""
+    event = b'data: {"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}],"usageMetadata":{}}\n\n'
+    pieces = tuple(event % text for text in (b"po", b"n", b"g"))
+    answer = Answer(headers=(("content-type", "text/event-stream"),), pieces=pieces, streamed=True)
+
+    deltas, response = await ask([answer])
+
+    assert ([delta for delta in deltas if isinstance(delta, TextDelta)], response.text) == (
+        [TextDelta("po", 0), TextDelta("n", 0), TextDelta("g", 0)],
+        "pong",
+    )
+
+
 # ---------------------------------------------------------------- conversations
 
 
