@@ -127,9 +127,11 @@ class Record:
 
     def within(self, limit: int) -> Record:
         """The record without a body and variables that have more bytes than the limit, and its other texts cut."""
-        if _size(self.text) <= limit:
+        if not any(_exceeds(part, limit) for part in (self.body, self.vars, self.attrs)) and _size(self.text) <= limit:
             return self
-        keeps_body, keeps_vars = (_size(dumps(value)) <= limit for value in (self.body, self.vars))
+        keeps_body, keeps_vars = (
+            not _exceeds(value, limit) and _size(dumps(value)) <= limit for value in (self.body, self.vars)
+        )
         attrs = _cut(self.attrs, limit)
         if keeps_body and keeps_vars and attrs == self.attrs:
             return self
@@ -210,6 +212,21 @@ _WORDS: Final = {int: "a whole number", str: "text", bool: "true or false", dict
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def _exceeds(value: Json, limit: int) -> bool:
+    """Whether a value is so large that its JSON, which then is not even written, has more bytes than the limit."""
+    size, left = 0, [value]
+    while left and size <= limit:
+        item = left.pop()
+        if not isinstance(item, str | list | tuple | Mapping):
+            size += 1
+            continue
+        size += len(item)
+        if size <= limit and not isinstance(item, str):
+            left.extend(item)
+            left.extend(item.values() if isinstance(item, Mapping) else ())
+    return size > limit
 
 
 def _cut(value: Json, limit: int) -> Json:

@@ -149,3 +149,15 @@ def test_secrets_are_hidden_wherever_they_stand():
 
 def test_a_point_in_time_is_told_to_the_microsecond():
     assert instant(1_700_000_000_000_001_999) == "2023-11-14T22:13:20.000001Z"
+
+
+@pytest.mark.parametrize(
+    "large",
+    [["x" * 101, object()], [object()] * 101, {"a": {"b" * 101: object()}}, [[[object()] * 20] * 20]],
+    ids=["a text", "a list", "a key", "much that is small"],
+)
+def test_what_is_surely_too_large_is_not_even_written(large):
+    """An object that has no JSON would be noticed."""
+    record = Record(1, "flow.started", body=large, vars={"v": large}).within(100)
+
+    assert record == Record(1, "flow.started", truncated=True)
