@@ -21,7 +21,7 @@ from octo.llm.chat import ChatModel, ChatRequest, ChatResponse, user
 from octo.llm.credentials import Credentials
 from octo.llm.providers import PROVIDERS
 from octo.runtime import Runtime
-from octo.values import Json
+from octo.values import Json, dumps
 
 QUESTION: Final = ChatRequest((user("Answer with the one word: ok"),), max_tokens=64)
 """What a check asks a model."""
@@ -136,6 +136,8 @@ def _key(credentials: Credentials) -> str:
 def _alone(document: Document, entry: dict[str, Json]) -> Document:
     """A document of one connector, without what would ask for others."""
     kept = {key: document.data[key] for key in _SHARED if key in document.data}
+    if isinstance(kept.get("env"), list):
+        kept["env"] = _variables(kept["env"], entry)
     rates = document.data.get("aiPricing")
     if isinstance(rates, dict):
         kept["aiPricing"] = {key: value for key, value in rates.items() if str(key).startswith(f"{entry['name']}:")}
@@ -145,6 +147,15 @@ def _alone(document: Document, entry: dict[str, Json]) -> Document:
             entry = {**entry, "settings": {key: value for key, value in settings.items() if key != "fallback"}}
         kept["connectors"] = [entry]
     return document.with_data(kept)
+
+
+def _variables(declared: list[Json], entry: dict[str, Json]) -> list[Json]:
+    """The declarations of what a connector uses; those of others are not asked whether a value is missing."""
+    written = dumps(entry)
+    return [
+        {**one, "required": False} if isinstance(one, dict) and f"${{{one.get('name')}}}" not in written else one
+        for one in declared
+    ]
 
 
 def _names(entry: dict[str, Json]) -> tuple[str, ...]:

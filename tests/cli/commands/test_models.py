@@ -67,6 +67,15 @@ def test_a_terminal_shows_a_table(octo: Any, config: Path) -> None:
     ]
 
 
+def test_a_variable_that_only_one_connector_requires_is_no_fault_of_the_others(octo: Any, config: Path) -> None:
+    text = config.read_text(encoding="utf-8").replace("secret: true", "secret: true, required: true")
+    config.write_text(text, encoding="utf-8")
+    main, spare = json.loads(octo("models", "--config", str(config)).stdout)["connectors"]
+
+    assert (main["usable"], spare["usable"], spare["problems"]) == (False, True, [])
+    assert [one["message"] for one in main["problems"]] == ['required environment variable "THE_KEY" is not set']
+
+
 def test_a_connector_without_its_key_cannot_be_used_and_the_others_can(octo: Any, config: Path) -> None:
     outcome = octo("models", "--config", str(config))
     main, spare = json.loads(outcome.stdout)["connectors"]

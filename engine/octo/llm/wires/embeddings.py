@@ -110,6 +110,9 @@ class _Decoder:
         found = self._read(event, self._count)
         if len(found.vectors) != self._count:
             raise NotAnAnswer(f"the answer has {len(found.vectors)} vectors for {self._count} texts")
+        lengths = sorted({len(vector) for vector in found.vectors})
+        if len(lengths) > 1:
+            raise NotAnAnswer(f"the answer has vectors of {lengths[0]} and of {lengths[-1]} numbers")
         self._found = found
         return ()
 
@@ -123,9 +126,11 @@ def _vector(value: Json) -> Vector:
     if not isinstance(value, list) or not value or not all(type(number) in (int, float) for number in value):
         raise Unreadable(f"expected a vector of numbers, found {shown(value)}")
     try:
-        return narrowed(value)
+        if all(map(math.isfinite, value)):
+            return narrowed(value)
     except OverflowError:
-        raise Unreadable(f"expected numbers of 32 bits, found {shown(value)}") from None
+        pass
+    raise Unreadable(f"expected numbers of 32 bits, found {shown(value)}")
 
 
 def _mappings(value: Json) -> list[dict[str, Json]]:

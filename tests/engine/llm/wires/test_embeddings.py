@@ -118,6 +118,10 @@ def test_gemini_keeps_the_order_and_tells_no_usage(answer):
             {"data": [{"index": 2, "embedding": [1]}]},
             "the answer has a vector for text `2`, but 2 texts were sent",
         ),
+        (
+            {"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": [1]}]},
+            "the answer has vectors of 1 and of 2 numbers",
+        ),
     ],
 )
 def test_an_answer_that_does_not_match_the_texts_is_none(answer, text):
@@ -132,8 +136,11 @@ def test_an_answer_that_does_not_match_the_texts_is_none(answer, text):
         {},
         {"data": [{"index": 0, "embedding": "AAA="}]},
         {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1e300]}]},
+        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [10**400]}]},
+        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [math.nan]}]},
+        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [math.inf]}]},
     ],
-    ids=["a list", "nothing", "base64", "too large"],
+    ids=["a list", "nothing", "base64", "too large", "far too large", "no number", "infinite"],
 )
 def test_what_is_no_vector_is_not_read(answer):
     with pytest.raises(Unreadable):
