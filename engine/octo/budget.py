@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Self
@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from octo.fields import Duration, Int, Model, Number, Refusals
 from octo.llm.chat import Usage
+from octo.values import number_text
 
 EXCEEDED: Final = "budget exceeded"
 """Why an agent takes its default path when nothing is left."""
@@ -73,18 +74,27 @@ class Budget:
             _log.warning("a model call does not count for the budget's `%s`: %s", limit, why)
 
     @property
-    def is_spent(self) -> bool:
+    def excess(self) -> str:
+        """The limit that is reached, and what was used up; empty while something is left."""
         limits = self._limits
-        pairs = (
-            (limits.max_tokens, self._tokens),
-            (limits.max_cost_usd, self._cost),
-            (limits.max_duration.seconds if limits.max_duration else None, self._clock() - self._began),
-        )
-        return any(limit is not None and spent >= limit for limit, spent in pairs)
+        seconds = limits.max_duration.seconds if limits.max_duration else None
+        for name, limit, used, unit in (
+            ("maxTokens", limits.max_tokens, self._tokens, ""),
+            ("maxCostUSD", limits.max_cost_usd, self._cost, ""),
+            ("maxDuration", seconds, self._clock() - self._began, " s"),
+        ):
+            if limit is not None and used >= limit:
+                return f"`{name}` is {number_text(limit)}{unit}, {number_text(round(used, 6))}{unit} are used up"
+        return ""
 
 
 _OPEN: Final[ContextVar[tuple[Budget, ...]]] = ContextVar("octo.budgets", default=())
 """The budgets of the run and of the agents inside which this task works; tasks that it starts have them as well."""
+
+
+def excess(budgets: Iterable[Budget]) -> str:
+    """Which limit of some budgets is reached, and what was used up; empty while all have something left."""
+    return next(filter(None, (one.excess for one in budgets)), "")
 
 
 @contextmanager

@@ -45,7 +45,9 @@ async def test_what_is_spent_is_looked_at_before_each_call():
     )
 
     assert ran.message.body == "spent"
-    assert [(event.reason, event.iteration) for event in gave_up.events] == [("budget exceeded", 3)]
+    assert [(event.reason, event.detail, event.iteration) for event in gave_up.events] == [
+        ("budget exceeded", "`maxTokens` is 15, 20 are used up", 3)
+    ]
 
 
 @pytest.mark.parametrize("limit", ["maxTokens: 0", "maxCostUSD: 0", "maxDuration: 0"])
@@ -61,7 +63,7 @@ async def test_money_is_what_the_provider_reports():
 
 
 async def test_without_a_default_path_the_block_fails():
-    with pytest.raises(BlockError, match="ai-agent: budget exceeded, and no default path is configured"):
+    with pytest.raises(BlockError, match=r"budget exceeded \(`maxTokens` is 0, 0 are used up\), and no default path"):
         await run(f"budget: {{maxTokens: 0}}\n{TOOL}")
 
 
@@ -107,8 +109,8 @@ def test_time_is_spent_while_nothing_happens():
     clock = Clock()
     budget = Budget(Limits.model_validate({"maxDuration": "30s"}), clock)
 
-    before, clock.seconds = budget.is_spent, 30.0
-    assert (before, budget.is_spent) == (False, True)
+    before, clock.seconds = budget.excess, 30.0
+    assert (before, budget.excess) == ("", "`maxDuration` is 30 s, 30 s are used up")
 
 
 @pytest.mark.parametrize(

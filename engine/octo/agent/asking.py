@@ -93,8 +93,8 @@ class Conversation:
 
     async def _call(self) -> ChatResponse:
         with budget.opened(None) as budgets:
-            if any(one.is_spent for one in budgets):
-                raise BudgetSpent(f"{self._type}: {budget.EXCEEDED}")
+            if excess := budget.excess(budgets):
+                raise BudgetSpent(f"{self._type}: {budget.EXCEEDED}", hint=excess)
             return await self._told(budgets)
 
     async def _told(self, budgets: Iterable[Budget]) -> ChatResponse:

@@ -25,7 +25,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """There will be no answer; `detail` is the model's own reason, if it gave one."""
+    """There will be no answer; `detail` is the model's own reason, if it gave one, or the limit that is reached."""
 
     reason: str
     detail: str = ""

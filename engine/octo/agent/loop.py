@@ -193,7 +193,7 @@ class AgentLoop:
             response = await self._ask()
             if response is None:
                 self.iteration -= 1
-                return GaveUp(budget.EXCEEDED)
+                return GaveUp(budget.EXCEEDED, budget.excess(self._budgets))
             self._collect_files(response)
             if self.watch.stop_requested and response.calls:
                 return self._halted()
@@ -269,7 +269,7 @@ class AgentLoop:
         return response
 
     async def _call_model(self) -> ChatResponse | None:
-        if any(one.is_spent for one in self._budgets):
+        if budget.excess(self._budgets):
             return None
         request = self._request()
         response = await self._complete(request)
@@ -308,7 +308,7 @@ class AgentLoop:
 
     async def _summarize(self, turns: Sequence[ChatMessage]) -> str:
         """A summary of turns by the same model; blank when there is none, or nothing left to pay it with."""
-        if any(one.is_spent for one in self._budgets):
+        if budget.excess(self._budgets):
             return ""
         try:
             response = await self._complete(summary.request(turns, model=self.agent.model or None), summary.PURPOSE)

@@ -78,8 +78,8 @@ class AiEmbed(Block, type="ai-embed", group="ai"):
         """The vectors, told and charged. Raises OctoError."""
         model = run.connector(self.connector, ChatModel)  # type: ignore[type-abstract]  # never instantiated
         with budget.opened(None) as budgets:
-            if any(one.is_spent for one in budgets):
-                raise OctoError(f"ai-embed: {budget.EXCEEDED}")
+            if excess := budget.excess(budgets):
+                raise OctoError(f"ai-embed: {budget.EXCEEDED}", hint=excess)
             started = time.perf_counter()
             try:
                 embedded = self._priced(await model.embed(request), run)

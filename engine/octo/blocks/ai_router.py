@@ -147,7 +147,7 @@ class AiRouter(Block, type="ai-router", group="ai", composite=True):
             try:
                 response = await talk.ask()
             except BudgetSpent as error:
-                raise Undecided(EXCEEDED) from error
+                raise Undecided(f"{EXCEEDED} ({error.hint})") from error
             if response.stop_reason == "refusal":
                 raise Undecided("the model refused to")
             if not response.calls:

@@ -104,7 +104,10 @@ async def test_an_agent_pays_for_the_models_in_its_tools():
         with pytest.raises(BlockError) as error:
             await octo.invoke("f", {})
 
-    assert error.value.message == 'block "ai-agent": ai-agent: budget exceeded, and no default path is configured'
+    assert error.value.message == (
+        'block "ai-agent": ai-agent: budget exceeded (`maxTokens` is 100, 102 are used up), '
+        "and no default path is configured"
+    )
 
 
 # ---------------------------------------------------------------- all wires

@@ -229,7 +229,8 @@ async def test_the_reason_of_the_model_is_told_as_detail():
 async def test_a_budget_that_allows_nothing_is_told_in_the_first_turn():
     _, told = await heard(f"budget: {{maxTokens: 0}}\ndefault: {{process: []}}\n{TOOL}")
 
-    assert told.bodies == [{"type": "guardrail", "iteration": 1.0, "reason": "budget exceeded"}]
+    detail = "`maxTokens` is 0, 0 are used up"
+    assert told.bodies == [{"type": "guardrail", "iteration": 1.0, "reason": "budget exceeded", "detail": detail}]
 
 
 async def test_a_failed_model_call_is_told_as_an_error():

@@ -289,7 +289,8 @@ async def test_a_budget_that_is_spent_ends_it_as_well():
     log = Listener(ToolReturned)
     await run(keys, [reply("", ask())], [reply("", call("look"), usage=usage)], observers=[log])
 
-    assert log.events[-1].text == 'block "ai-agent": ai-agent: budget exceeded'
+    told = 'block "ai-agent": ai-agent: budget exceeded (`maxTokens` is 100, 100 are used up)'
+    assert log.events[-1].text == told
 
 
 async def test_its_tokens_are_told_under_its_own_address():

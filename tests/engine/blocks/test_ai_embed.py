@@ -219,6 +219,7 @@ async def test_a_spent_budget_fails_the_block():
         await embed(EMBED, "red", [1.0], limits={"maxTokens": 0})
 
     assert error.value.message == 'block "vec": ai-embed: budget exceeded'
+    assert error.value.hint == "`maxTokens` is 0, 0 are used up"
 
 
 async def test_a_call_is_told_with_its_cost_by_the_rates_of_the_model():

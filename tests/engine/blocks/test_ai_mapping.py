@@ -474,6 +474,7 @@ async def test_a_spent_budget_fails_the_block():
         await run(MAPPING, limits={"maxTokens": 0})
 
     assert error.value.message == 'block "shape": ai-mapping: budget exceeded'
+    assert error.value.hint == "`maxTokens` is 0, 0 are used up"
 
 
 async def test_the_call_is_charged_and_told():

@@ -372,7 +372,7 @@ async def test_without_a_budget_the_default_is_taken(default, body):
 
     assert ran.message.body == body
     assert ran.requests == []
-    assert ran.log == ["no route is chosen: budget exceeded"]
+    assert ran.log == ["no route is chosen: budget exceeded (`maxTokens` is 0, 0 are used up)"]
 
 
 async def test_calls_are_charged_to_the_budget():
