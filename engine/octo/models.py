@@ -183,6 +183,13 @@ class Checked:
         """Whether the model answered, and with more than nothing."""
         return self.answer is not None and bool(self.answer.text.strip())
 
+    @property
+    def fault(self) -> str:
+        """Why it is not ok; empty when it is."""
+        if self.answer is None or self.ok:
+            return self.error
+        return f"no text ({self.answer.stop_detail or self.answer.stop_reason})"
+
 
 async def check(connectors: list[Configured]) -> list[Checked]:
     """Call the model of each connector once, all at the same time. Failures are told, not raised."""

@@ -57,14 +57,15 @@ def command(context: typer.Context, config: OfConfig = None, json: AsJson = Fals
 def check(context: typer.Context, config: ConfigPath, json: AsJson = False, debug: Debug = False) -> int:
     """Call the model of each connector once and show what came back
 
-    Each is asked for one word, without those that stand in for it. Exit status 1 means that one gave no answer.
+    Each is asked for one word, without those that stand in for it. Exit status 1 means that one gave no answer, or that
+    there is none to ask.
     """
     from octo import models
 
     session: Session = context.obj
     session.debug = debug
     checked = signals.run(session, models.check(_configured(session, config)))
-    ok = all(one.ok for one in checked)
+    ok = bool(checked) and all(one.ok for one in checked)
     if json or not session.for_people(session.out):
         output.document(session, {"ok": ok, "connectors": [_outcome(one) for one in checked]}, json=json)
     elif checked:
@@ -127,7 +128,7 @@ def _outcome(checked: Checked) -> dict[str, Json]:
         "tokensRead": usage.prompt_tokens if usage else None,
         "tokensWritten": usage.output_tokens if usage else None,
         "costUSD": checked.cost,
-        "error": checked.error or None,
+        "error": checked.fault or None,
         "hint": checked.hint,
     }
 
@@ -164,8 +165,7 @@ def _lines(checked: Checked) -> list[str]:
     answer = checked.answer
     if answer is None:
         return [f"{name}: failed: {checked.error}", *([f"  hint: {checked.hint}"] if checked.hint else [])]
-    why = answer.stop_detail or answer.stop_reason
-    said = f"`{short(answer.text)}`" if checked.ok else f"no text ({why})"
+    said = f"`{short(answer.text)}`" if checked.ok else checked.fault
     usage = answer.usage
     tokens = f"{number(usage.prompt_tokens)} → {number(usage.output_tokens)} tokens" if usage else "tokens unknown"
     price = "cost unknown" if checked.cost is None else money(checked.cost)

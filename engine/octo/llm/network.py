@@ -79,10 +79,20 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
 
 
 def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
-    """The certificates that are trusted: those that the environment names, else the usual ones."""
+    """The certificates that are trusted: those that the environment names, else the usual ones.
+
+    Raises OSError, which says which variable names what cannot be read.
+    """
     file, directory = environ.get("SSL_CERT_FILE"), environ.get("SSL_CERT_DIR")
+    if directory and not os.path.isdir(directory):
+        raise OSError(f"`SSL_CERT_DIR` is `{directory}`, which is no directory")
     if file or directory:
-        return ssl.create_default_context(cafile=file or None, capath=directory or None)
+        try:
+            return ssl.create_default_context(cafile=file or None, capath=directory or None)
+        except ssl.SSLError:
+            raise OSError(f"`SSL_CERT_FILE` is `{file}`, which holds no certificates in PEM form") from None
+        except OSError as error:
+            raise OSError(f"`SSL_CERT_FILE` is `{file}`: {(error.strerror or str(error)).lower()}") from error
     import certifi
 
     return ssl.create_default_context(cafile=certifi.where())
@@ -176,7 +186,7 @@ def _no_http(error: BaseException) -> str:
 
 def _words(error: BaseException) -> str:
     text = str(error).strip().rstrip(".")
-    return f"{text[:1].lower()}{text[1:200]}"
+    return f"{text[:1].lower()}{text[1:200]}{'…' * (len(text) > 200)}"
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

@@ -125,14 +125,16 @@ def test_an_empty_answer_is_a_failure(octo: Any, config: Path) -> None:
 
     assert (shown.status, told["ok"], [one["ok"] for one in told["connectors"]]) == (1, False, [False, True])
     assert "answered no text (refusal) in " in shown.stdout
+    assert [one["error"] for one in told["connectors"]] == ["no text (refusal)", None]
 
 
 def test_a_config_without_models_says_so(octo: Any, tmp_path: Path) -> None:
     (tmp_path / "app.yaml").write_text("flows: []", encoding="utf-8")
 
-    for args in (["models"], ["models", "check"]):
+    for status, args in enumerate((["models"], ["models", "check"])):
         outcome = octo(*args, "--config", "app.yaml", terminal="out")
-        assert (outcome.stdout.splitlines()[-1], outcome.status) == ("The config has no connectors to models.", 0)
+        assert (outcome.stdout.splitlines()[-1], outcome.status) == ("The config has no connectors to models.", status)
+    assert json.loads(octo("models", "check", "--config", "app.yaml").stdout) == {"ok": False, "connectors": []}
 
 
 def test_a_file_that_is_no_config_is_an_error(octo: Any) -> None:

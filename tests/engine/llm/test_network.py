@@ -7,6 +7,8 @@ import ssl
 import subprocess
 import sys
 
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -36,9 +38,22 @@ def test_the_proxy_comes_from_the_environment_that_was_handed_in(url: str, envir
     assert network.proxy_for(url, environ) == proxy
 
 
-def test_certificates_that_cannot_be_read_are_an_error():
-    with pytest.raises(ProviderError, match=r"^the HTTP client cannot be made: .*No such file"):
-        network.http_client(URL, {"SSL_CERT_FILE": "/nowhere/at/all.pem"})
+@pytest.mark.parametrize(
+    ("variable", "path", "text"),
+    [
+        ("SSL_CERT_FILE", "missing.pem", ": no such file or directory"),
+        ("SSL_CERT_FILE", "empty.pem", ", which holds no certificates in PEM form"),
+        ("SSL_CERT_DIR", "missing", ", which is no directory"),
+    ],
+    ids=["no file", "no certificates", "no directory"],
+)
+def test_certificates_that_cannot_be_read_are_an_error(variable: str, path: str, text: str, tmp_path: Path):
+    (tmp_path / "empty.pem").write_text("", encoding="utf-8")
+    path = str(tmp_path / path)
+
+    with pytest.raises(ProviderError) as caught:
+        network.http_client(URL, {variable: path})
+    assert caught.value.message == f"the HTTP client cannot be made: `{variable}` is `{path}`{text}"
 
 
 def caused_by(cause: BaseException) -> Exception:
