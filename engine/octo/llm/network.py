@@ -9,6 +9,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
@@ -84,7 +85,7 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
     Raises OSError, which says which variable names what cannot be read.
     """
     file, directory = environ.get("SSL_CERT_FILE"), environ.get("SSL_CERT_DIR")
-    if directory and not os.path.isdir(directory):
+    if directory and not Path(directory).is_dir():
         raise OSError(f"`SSL_CERT_DIR` is `{directory}`, which is no directory")
     if file or directory:
         try:

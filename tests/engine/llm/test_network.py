@@ -6,7 +6,6 @@ import socket
 import ssl
 import subprocess
 import sys
-
 from pathlib import Path
 
 import httpx
