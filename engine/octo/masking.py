@@ -20,6 +20,7 @@ _SHORTEST_PART: Final = 4
 _NESTED: Final = 5
 """How often a text may have been written as JSON inside of other JSON."""
 _ESCAPE: Final = re.compile("%[0-9A-F]{2}")
+_ELLIPSIS: Final = re.compile("( ?… ?)")
 _WRITERS: Final = (json.dumps, partial(json.dumps, ensure_ascii=False), values.dumps)
 
 
@@ -62,16 +63,15 @@ def hidden(text: str, forms: Sequence[str]) -> str:
 
 
 def _without_parts(text: str, forms: Sequence[str]) -> str:
-    first, *others = text.split("…")
-    parts = [first]
+    parts = _ELLIPSIS.split(text)
     backwards = [form[::-1] for form in forms]
-    for part in others:
-        if cut := max(_overlap(parts[-1], form) for form in forms):
-            parts[-1] = f"{parts[-1][:-cut]}***"
-        if cut := max(_overlap(part[len(form) :: -1], form) for form in backwards):
-            part = f"***{part[cut:]}"
-        parts.append(part)
-    return "…".join(parts)
+    for at in range(1, len(parts), 2):
+        before, after = parts[at - 1], parts[at + 1]
+        if cut := max(_overlap(before, form) for form in forms):
+            parts[at - 1] = f"{before[:-cut]}***"
+        if cut := max(_overlap(after[len(form) :: -1], form) for form in backwards):
+            parts[at + 1] = f"***{after[cut:]}"
+    return "".join(parts)
 
 
 def _overlap(text: str, form: str) -> int:

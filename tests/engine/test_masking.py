@@ -101,9 +101,10 @@ def test_a_secret_of_many_lines_is_hidden_on_one_line():
         ("…34567890 was it", "…*** was it"),
         ("…7890…sk-12…", "…***…***…"),
         ("…890 was it", "…890 was it"),
+        ("is sk-123 … 567890 right", "is *** … *** right"),
         ("so it goes … on", "so it goes … on"),
     ],
-    ids=["a beginning", "four characters", "fewer", "an end", "many", "a short end", "none"],
+    ids=["a beginning", "four characters", "fewer", "an end", "many", "a short end", "with spaces", "none"],
 )
 def test_what_an_ellipsis_leaves_of_a_secret_is_hidden(text: str, expected: str):
     assert masking.hidden(text, forms(["sk-1234567890"])) == expected

@@ -67,7 +67,7 @@ class AccountTokens:
                 account.refresh(request)
         except (GoogleAuthError, OSError, ValueError) as error:
             words = str(error.args[0] if error.args else error).strip().rstrip(".")
-            text = f"no access token of a Google account: {words[:1].lower()}{words[1:500]}"
+            text = f"no access token of a Google account: {words[:1].lower()}{words[1:500]}{'…' * (len(words) > 500)}"
             raise AuthenticationFailed(text, hint=_HINT) from error
         return account
 
