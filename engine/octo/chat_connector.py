@@ -54,6 +54,14 @@ class ChatConnector(Connector, category="llm"):
         return False
 
     def check(self, config: Config) -> Iterator[Finding]:
+        if "/" in self.instance:
+            yield Finding(
+                f'clients of `octo proxy` cannot name the connector "{self.instance}" before a model: '
+                "the name ends there at the first `/`",
+                ("name",),
+                "give it a name without `/`",
+                warning=True,
+            )
         if (cycle := self._cycle(config)) and min(cycle) == self.instance:
             shown = " → ".join(f"`{name}`" for name in (*cycle, cycle[0]))
             yield Finding(f"connectors stand in for one another in a circle: {shown}", ("settings", "fallback"))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
+from octo.block import Finding
 from octo.chat_connector import ChatConnector
 from octo.errors import ConnectorError, missing_extra
 from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
+from octo.llm.azure import is_azure
 from octo.llm.credentials import Credentials, Headers, Platform, Tokens, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider, provider_of
 from octo.llm.thinking import EFFORTS, SMALLEST_BUDGET
@@ -19,8 +22,12 @@ from octo.llm.wire import Endpoint
 from octo.values import Json
 
 if TYPE_CHECKING:
+    from octo.config.model import Config
     from octo.llm.model import HttpModel
     from octo.runtime import Runtime
+
+_OPERATION: Final = re.compile(r"/(chat/completions|responses|messages|embeddings)/*(\?|$)")
+"""What stands at the end of addresses that are copied from the documentation of an API."""
 
 
 def _with_variable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -35,6 +42,11 @@ NamedText = Annotated[Text, WrapValidator(_with_variable)]
 def origin(setting: str, text: str) -> str:
     """Where the text of a setting was written, as hints say it."""
     return f"`{setting}` (variable `{text.name}`)" if isinstance(text, EnvText) else f"`{setting}`"
+
+
+def without_effect(message: str, setting: str, hint: str | None = None) -> Finding:
+    """A warning of a setting that does not do what it is written for."""
+    return Finding(message, ("settings", setting), hint, warning=True)
 
 
 class LlmConnector(ChatConnector):
@@ -107,6 +119,14 @@ class LlmConnector(ChatConnector):
                 hint="declare a variable under `env`, set it, and write `apiKey: ${NAME}`",
             )
         refusals.raise_if_any()
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        yield from super().check(config)
+        base_url = self.base_url.strip()
+        if (operation := _OPERATION.search(base_url)) and not is_azure(base_url):
+            yield without_effect(
+                f"`baseURL` ends in `{operation[1]}`, which calls append to it", "baseURL", "leave that part out"
+            )
 
     @property
     def needs_key(self) -> bool:
@@ -246,6 +266,11 @@ class ClaudeConnector(LlmConnector):
         super().refuse(refusals)
         if self.thinking == "budgeted":
             self._check_budget(refusals)
+
+    def check(self, config: Config) -> Iterator[Finding]:
+        yield from super().check(config)
+        if self.thinking_budget is not None and self.thinking != "budgeted":
+            yield without_effect("`thinkingBudget` has no effect without `thinking: budgeted`", "thinkingBudget")
 
     def _check_budget(self, refusals: Refusals) -> None:
         budget, cap = self.thinking_budget, self.cap

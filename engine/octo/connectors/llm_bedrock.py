@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from octo.connectors.llm import ClaudeConnector, NamedText, origin
+from octo.block import Finding
+from octo.connectors.llm import ClaudeConnector, NamedText, origin, without_effect
 from octo.errors import missing_extra
 from octo.fields import Int, Refusals, Text
 from octo.llm import aws
@@ -18,12 +18,11 @@ from octo.llm.aws import Chain, Keys, Signer
 from octo.llm.credentials import Credentials
 
 if TYPE_CHECKING:
+    from octo.config.model import Config
     from octo.llm.model import HttpModel
     from octo.runtime import Runtime
 
 BEARER_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
-
-_log = logging.getLogger("octo.llm")
 
 
 class LlmBedrock(ClaudeConnector, type="llm-bedrock"):
@@ -69,6 +68,17 @@ class LlmBedrock(ClaudeConnector, type="llm-bedrock"):
         if self.region.strip() and (fault := aws.region_fault(self.region.strip())):
             refusals.add(fault, "region")
 
+    def check(self, config: Config) -> Iterator[Finding]:
+        yield from super().check(config)
+        if self._pair() is not None:
+            return
+        if self.aws_access_key_id.strip():
+            yield without_effect("`awsAccessKeyId` has no effect without `awsSecretAccessKey`", "awsAccessKeyId")
+        elif self.aws_secret_access_key.strip():
+            yield without_effect("`awsSecretAccessKey` has no effect without `awsAccessKeyId`", "awsSecretAccessKey")
+        elif self.aws_session_token.strip():
+            yield without_effect("`awsSessionToken` has no effect without a key pair", "awsSessionToken")
+
     @asynccontextmanager
     async def connect(self, runtime: Runtime) -> AsyncIterator[HttpModel]:
         from octo.llm.model import HttpModel
@@ -77,8 +87,6 @@ class LlmBedrock(ClaudeConnector, type="llm-bedrock"):
         environ = runtime.config.environ
         endpoint = self.endpoint(environ)
         signer = Signer(self.region_in(environ), self._pair(), Chain(environ))
-        if bool(self.aws_access_key_id.strip()) != bool(self.aws_secret_access_key.strip()):
-            _log.warning('connector "%s": half of a key pair is empty, so the other half does not count', self.instance)
 
         def mask(text: str) -> str:
             return signer.mask(endpoint.credentials.mask(text))

@@ -366,3 +366,32 @@ def test_settings_of_chat_connectors_that_cannot_work(
     assert only.location is not None
     assert (only.message, only.hint) == (message, hint)
     assert line < 0 or only.location.line - 8 == line
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (["thinkingBudget: 2000"], "`thinkingBudget` has no effect without `thinking: budgeted`"),
+        (["thinking: budgeted", "thinkingBudget: 2000"], None),
+        (["baseURL: http://gate/v1/messages"], "`baseURL` ends in `messages`, which calls append to it"),
+        (
+            ["baseURL: 'http://gate/chat/completions/?a=b'"],
+            "`baseURL` ends in `chat/completions`, which calls append to it",
+        ),
+        (["baseURL: http://gate/messages/v1"], None),
+        (["baseURL: https://x.services.ai.azure.com/anthropic/v1/messages"], None),
+    ],
+    ids=["a lone budget", "a budget", "messages", "chat completions", "elsewhere in a path", "azure"],
+)
+def test_settings_that_do_not_do_what_they_are_written_for_are_warned_of(settings: list[str], text: str | None):
+    found = config(yaml("apiKey: k", *settings)).warnings
+    assert [one.message for one in found] == ([] if text is None else [text])
+
+
+def test_a_name_that_clients_of_the_proxy_cannot_write_is_warned_of():
+    (found,) = config(yaml("apiKey: k").replace("name: claude", "name: a/b")).warnings
+
+    assert (found.message, found.hint) == (
+        'clients of `octo proxy` cannot name the connector "a/b" before a model: the name ends there at the first `/`',
+        "give it a name without `/`",
+    )

@@ -1,6 +1,5 @@
 """octo/connectors/llm_bedrock.py: the settings of models on Amazon Bedrock, and who calls."""
 
-import logging
 import sys
 from dataclasses import replace
 
@@ -187,11 +186,17 @@ async def test_who_calls(settings: list[str], environ: dict[str, str], keys: Key
     assert (found.text, told) == ("hi", who)
 
 
-async def test_half_a_key_pair_is_told(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.WARNING, "octo.llm")
-    await answer(*PAIR[:1], environ=ENVIRONMENT_KEYS, keys=OF_ENVIRONMENT)
-
-    assert caplog.messages == ['connector "models": half of a key pair is empty, so the other half does not count']
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (PAIR[:1], "`awsAccessKeyId` has no effect without `awsSecretAccessKey`"),
+        (PAIR[1:], "`awsSecretAccessKey` has no effect without `awsAccessKeyId`"),
+        (["awsSessionToken: t"], "`awsSessionToken` has no effect without a key pair"),
+    ],
+    ids=["only an id", "only a secret", "only a token"],
+)
+def test_half_a_key_pair_is_told(settings: list[str], text: str):
+    assert [one.message for one in config(yaml("region: us-east-1", *settings)).warnings] == [text]
 
 
 async def fails(*settings: str, environ: dict[str, str]) -> ProviderError:
