@@ -25,7 +25,7 @@ _WRITERS: Final = (json.dumps, partial(json.dumps, ensure_ascii=False), values.d
 
 
 def forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it is, on one line, as JSON and URLs write it, in base64 and in hex; longest first.
+    """Each secret as it is, on one line, as JSON, URLs and pages in HTML write it, in base64 and in hex; longest first.
 
     Secrets that are too short to be masked have none.
     """
@@ -97,6 +97,7 @@ def _forms(text: str) -> Iterator[str]:
     ):
         yield escaped
         yield _ESCAPE.sub(lambda escape: escape[0].lower(), escaped)
+    yield from _on_pages(text)
     data = text.encode(errors="replace")
     yield data.decode("latin-1")  # as a header is read that was sent as UTF-8
     yield data.hex()
@@ -104,6 +105,15 @@ def _forms(text: str) -> Iterator[str]:
     for form in _base64(data):
         yield form
         yield form.replace("+", "-").replace("/", "_")
+
+
+def _on_pages(text: str) -> Iterator[str]:
+    """The text as pages in HTML hold it; each framework has its own way of writing quotes."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    yield text
+    for double in ("&quot;", "&#34;"):
+        for single in ("'", "&#x27;", "&#39;", "&apos;"):
+            yield text.replace('"', double).replace("'", single)
 
 
 def _nested(text: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode, urlsafe_b64encode
+from html import escape
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -12,7 +13,7 @@ from octo import masking
 from octo.masking import forms
 from octo.values import dumps
 
-SECRET = "sk-Ab/12+x?>~ü"
+SECRET = "sk-Ab/12+x?>~ü&\"'"
 
 
 def hidden(text: str) -> str:
@@ -37,8 +38,23 @@ def hidden(text: str) -> str:
         .replace("%3F", "%3f")
         .replace("%3E", "%3e")
         .replace("%C3%BC", "%c3%bc"),
+        escape(SECRET),
+        escape(SECRET).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
     ],
-    ids=["plain", "JSON", "base64", "unpadded", "base64 for URLs", "hex", "HEX", "path", "query", "small escapes"],
+    ids=[
+        "plain",
+        "JSON",
+        "base64",
+        "unpadded",
+        "base64 for URLs",
+        "hex",
+        "HEX",
+        "path",
+        "query",
+        "small escapes",
+        "a page",
+        "a page of another framework",
+    ],
 )
 def test_a_secret_is_hidden_however_it_is_written(written: str):
     assert hidden(f"<{written}>") == "<***>"

@@ -121,9 +121,11 @@ def _description(body: bytes, headers: Mapping[str, str]) -> str:
         return f"a body in the encoding `{_short(encoding, 40)}`"
     text = body.decode("utf-8", errors="replace")
     if is_page(body, headers):
+        from html import unescape
+
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
         visible = re.sub(r"<(script|style)\b.*?(</\1>|$)", " ", text, flags=re.IGNORECASE | re.DOTALL)
-        words = _short(title[1] if title else re.sub(r"<[^>]*>?", " ", visible), 200)
+        words = _short(unescape(title[1] if title else re.sub(r"<[^>]*>?", " ", visible)), 200)
         return f"an HTML page: {words}" if words else "an HTML page"
     if b"\0" in body or text.count("\ufffd") > len(text) // 10:
         return f"{len(body)} bytes that are no text"
