@@ -76,8 +76,8 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         (
             ["zzz"],
             "`octo` has no command `zzz`",
-            "known names: `agents`, `expr`, `fmt`, `graph`, `invoke`, `memory`, `models`, `new`, `proxy`, `run`, `runs`, `schema`, "
-            "`store`, `test`, `validate`, `version`",
+            "known names: `agents`, `expr`, `fmt`, `graph`, `invoke`, `memory`, `models`, `new`, `proxy`, `run`, "
+            "`runs`, `schema`, `store`, `test`, `validate`, `version`",
         ),
         (["--zzz"], "`octo` has no option `--zzz`", "the command comes first: `octo COMMAND --zzz`"),
         (["--config", "x"], "`octo` has no option `--config`", "the command comes first: `octo COMMAND --config`"),
