@@ -58,6 +58,7 @@ async def gateway(yaml: str, default: str = "", environ: Mapping[str, str] | Non
                 for one in live.config.connectors
             },
             default,
+            live.config.ai_pricing,
         )
 
 

@@ -29,24 +29,30 @@ def write(session: Session, level: str, text: str, fields: Mapping[str, Json] | 
 
 @contextmanager
 def engine_lines(session: Session) -> Iterator[None]:
-    """Take what octo's modules say through `logging` into the process log, for the time of a run."""
+    """Take what octo's modules and its server say through `logging` into the process log, for the time of a run.
+
+    The server is heard only when something is wrong.
+    """
     import logging
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             write(session, record.levelname, record.getMessage())
 
-    logger, lines = logging.getLogger("octo"), Lines()
-    level, propagate = logger.level, logger.propagate
-    logger.addHandler(lines)
-    logger.setLevel(threshold(session))
-    logger.propagate = False
+    lines = Lines()
+    loggers = [logging.getLogger(name) for name in ("octo", "uvicorn")]
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    for logger, least in zip(loggers, (threshold(session), max(threshold(session), logging.WARNING)), strict=True):
+        logger.addHandler(lines)
+        logger.setLevel(least)
+        logger.propagate = False
     try:
         yield
     finally:
-        logger.removeHandler(lines)
-        logger.setLevel(level)
-        logger.propagate = propagate
+        for logger, (level, propagate) in zip(loggers, before, strict=True):
+            logger.removeHandler(lines)
+            logger.setLevel(level)
+            logger.propagate = propagate
 
 
 def threshold(session: Session) -> int:

@@ -54,6 +54,8 @@ class ProxyProgram:
         self._session = session
         self._wanted = wanted
         self._read: set[Path] = set()
+        self._serving: list[asyncio.Task[None]] = []
+        """What keeps the connectors of the config open as it is now."""
         self._closing: set[asyncio.Task[None]] = set()
         self._records: Sink | None = None
         self._last = 0
@@ -71,32 +73,43 @@ class ProxyProgram:
         wanted = self._wanted
         seen = self._look()
         gateway, generation = await self._generation()
+        self._serving.append(generation)
         doors = Doors(gateway)
         host, _ = server.split_address(wanted.listen)
         guard = guard_of(host, wanted.hosts, wanted.token)
         app = proxy_app(doors, guard, self._tell, cors=wanted.cors)
+        ready = False
         try:
             async with server.serving(app, wanted.listen) as port:
+                ready = True
                 address = f"http://{f'[{host}]' if ':' in host else host or 'localhost'}:{port}"
                 output.text(self._session, f"octo {octo.__version__} is ready: {address}/v1")
-                while True:
-                    await watching.until_changed(self._look, seen)
-                    seen = self._look()
-                    self._log("info", "config changed, loading it anew")
-                    try:
-                        gateway, following = await self._generation()
-                    except OctoError as error:
-                        diagnostics.show(self._session, error, KEPT)
-                        continue
-                    except Exception as error:  # a fault of ours; the next change may go around it
-                        diagnostics.crash(self._session, error)
-                        continue
-                    doors.gateway, before = gateway, doors.gateway
-                    self._retire(before, generation)
-                    generation = following
+                try:
+                    await self._follow(doors, seen)
+                finally:  # what is not answered by then is told so, before its connection is cut
+                    asyncio.get_running_loop().call_later(server.GRACE - 1, doors.closed.set)
         finally:
-            await _ended([generation, *self._closing])
-            self._log("info", "stopped")
+            await _ended([*self._serving, *self._closing])
+            if ready:
+                self._log("info", "stopped")
+
+    async def _follow(self, doors: Doors, seen: watching.State) -> None:
+        """Load the config anew whenever it changes; never ends by itself."""
+        while True:
+            await watching.until_changed(self._look, seen)
+            seen = self._look()
+            self._log("info", "config changed, loading it anew")
+            try:
+                gateway, following = await self._generation()
+            except OctoError as error:
+                diagnostics.show(self._session, error, KEPT)
+                continue
+            except Exception as error:  # a fault of ours; the next change may go around it
+                diagnostics.crash(self._session, error)
+                continue
+            doors.gateway, before = gateway, doors.gateway
+            self._retire(before, self._serving.pop())
+            self._serving.append(following)
 
     # ------------------------------------------------------------ generations
 
@@ -123,7 +136,7 @@ class ProxyProgram:
                 one.instance: Reached(one.instance, one.type, runtime.live(one.instance, ChatModel))  # type: ignore[type-abstract]  # never instantiated
                 for one in config.connectors
             }
-            opened.set_result(Gateway(reached, self._wanted.connector))
+            opened.set_result(Gateway(reached, self._wanted.connector, config.ai_pricing))
             await asyncio.Event().wait()
 
     def _with_models_only(self, config: Config) -> Config:
@@ -172,6 +185,7 @@ class ProxyProgram:
             "status": str(entry.status),
             "inputTokens": entry.input_tokens,
             "outputTokens": entry.output_tokens,
+            "costUSD": entry.usage.cost_usd,
             "ms": round(entry.seconds * 1000),
             "broken": entry.broken or None,
         }
@@ -180,7 +194,7 @@ class ProxyProgram:
             self._last += 1
             self._records(entry.record(self._last, time.time_ns()).masked(self._session.masked))
 
-    def _log(self, level: str, text: str, **fields: str | int | None) -> None:
+    def _log(self, level: str, text: str, **fields: str | int | float | None) -> None:
         logs.write(self._session, level, text, fields)
 
 

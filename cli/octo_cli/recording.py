@@ -130,6 +130,8 @@ def appending(session: Session, path: Path, *, room: int) -> Iterator[tuple[Sink
             path.parent.mkdir(parents=True, exist_ok=True)
             last = _last_number(path)
             stream = _stream(path, os.O_APPEND, files)
+            if _ends_within_a_line(path):
+                stream.write("\n")
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             logs.write(session, "warn", f"nothing is recorded: cannot write `{path}`: {reason}")
@@ -153,6 +155,15 @@ def _last_number(path: Path) -> int:
         file.seek(max(0, path.stat().st_size - _LAST_LINES))
         numbers = re.findall(rb'^\{"seq":(\d+),', file.read(), re.MULTILINE)
     return max(map(int, numbers), default=0)
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    """Whether the last line of a log was not written to its end, so that a record may not follow it there."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
 
 
 def _opened(session: Session, option: str, name: str, files: ExitStack) -> TextIO:

@@ -63,8 +63,8 @@ def command(
     """Serve the models of a config to clients of OpenAI and Anthropic.
 
     A line on standard output says where. A client names the model as `CONNECTOR/MODEL`, or has a base URL of its own
-    for each connector: `http://127.0.0.1:4180/c/CONNECTOR/v1`. The page at `/` shows what to set. The config is loaded
-    anew when it changes. Ctrl-C or SIGTERM ends it.
+    for each connector: `http://127.0.0.1:4180/c/CONNECTOR/v1`. The page at `/` shows what to set; the token is its
+    password. The config is loaded anew when it changes. Ctrl-C or SIGTERM ends it.
     """
     session: Session = context.obj
     session.debug = debug
@@ -74,6 +74,12 @@ def command(
 
     from octo import server
     from octo.proxy.guard import is_loopback
+
+    if not (secret.isascii() and secret.isprintable()) or " " in secret:
+        raise UsageError(
+            "`--token`: no client can send a key with other characters than those of ASCII, or with spaces",
+            hint="write letters, digits and signs only",
+        )
 
     if hint := server.missing():
         raise OctoError("`octo proxy` needs the extra `server`", hint=hint)

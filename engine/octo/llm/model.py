@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -134,9 +134,17 @@ class HttpModel:
             return self._endpoint.credentials
         return replace(self._endpoint.credentials, access_token=await self._tokens.current())
 
-    def forward(self, call: HttpCall) -> AbstractAsyncContextManager[httpx.Response]:
+    @asynccontextmanager
+    async def forward(self, call: HttpCall, *, retries: int | None = None) -> AsyncIterator[httpx.Response]:
         """The answer to a call that somebody else made up, as it comes. Raises ProviderError."""
-        return self._transport.forward(call)
+        limits = {} if retries is None else {"retries": retries}
+        try:
+            async with self._transport.forward(call, **limits) as response:
+                yield response
+        except ProviderError as error:
+            error.hint = error.hint or hint(error, self._endpoint.credentials, self._endpoint.model)
+            faults.sign(error, self._provider("").connector, self._instance, way="forward")
+            raise
 
     async def _answered(
         self,

@@ -50,13 +50,18 @@ async def read(
     async with aclosing(response.aiter_bytes()) as chunks:  # type: ignore[type-var]  # it is a generator
         if not response.is_success:
             raise faults.from_answer(response.status_code, response.headers, await start_of(chunks))
-        if "event-stream" in content_type:
-            await _read_events(chunks, EventFraming(), response, decoder, on_delta, note)
-        elif stream and not re.search("json|html", content_type):
-            await _read_events(chunks, framing(), response, decoder, on_delta, note)
+        if is_stream(response, asked=stream):
+            frames = EventFraming() if "event-stream" in content_type else framing()
+            await _read_events(chunks, frames, response, decoder, on_delta, note)
         else:
             for delta in _decoded(await whole(chunks), response, decoder, note):
                 await tell(on_delta, delta)
+
+
+def is_stream(response: httpx.Response, *, asked: bool) -> bool:
+    """Whether an answer is a stream: by its content type, else because one was `asked` for."""
+    content_type = response.headers.get("content-type", "").lower()
+    return "event-stream" in content_type or (asked and not re.search("json|html", content_type))
 
 
 async def tell(on_delta: OnDelta | None, delta: Delta) -> None:
@@ -168,7 +173,7 @@ def _decoded(
     except RecursionError as error:
         raise _unusable(response, "it is nested too deeply") from error
     except ValueError as error:
-        if _is_cut_off(text, response):
+        if _is_beginning(text, response):
             raise Truncated(BROKE_OFF, retryable=True) from error
         raise _unusable(response, f"expected JSON, found {faults.found(body, response.headers)}") from error
     try:
@@ -180,7 +185,12 @@ def _decoded(
     return deltas
 
 
-def _is_cut_off(text: str, response: httpx.Response) -> bool:
+def is_cut_off(body: bytes, response: httpx.Response) -> bool:
+    """Whether a body is the beginning of a JSON object."""
+    return not body.rstrip().endswith((b"}", b"]")) and _is_beginning(body.decode(errors="replace"), response)
+
+
+def _is_beginning(text: str, response: httpx.Response) -> bool:
     """Whether a body that is not JSON is the beginning of some: a text or a bracket is still open at its end."""
     start = text.lstrip()[:1]
     if not start:

@@ -17,7 +17,7 @@ from octo.llm.chat import Delta, OnDelta, Retry
 from octo.llm.credentials import CREDENTIAL_HEADERS, shown_url
 from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
-from octo.llm.reading import read, start_of, tell, whole
+from octo.llm.reading import is_cut_off, is_stream, read, start_of, tell, whole
 from octo.llm.wire import BROKE_OFF, Decoder, HttpCall
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Transport:
                 with suppress(Truncated):
                     return tries[-1].finish()  # time was over after the answer was whole
             before = f", and the try before failed: {failed[-1].message}" if failed else ""
-            raise OutOfTime(f"{_target(call)}: no answer within {self._seconds:g} s{before}") from None
+            raise OutOfTime(f"{target(call)}: no answer within {self._seconds:g} s{before}") from None
 
     async def _try(
         self,
@@ -148,8 +148,8 @@ class Transport:
     # ------------------------------------------------------------ answers as they come
 
     @asynccontextmanager
-    async def forward(self, call: HttpCall) -> AsyncIterator[httpx.Response]:
-        """The answer to a call, of any status but those of redirects: a stream as it comes, else whole.
+    async def forward(self, call: HttpCall, *, retries: int = MAX_RETRIES) -> AsyncIterator[httpx.Response]:
+        """The answer to a call, of any status but those of redirects: a stream as it comes, open, else whole.
 
         A call is made again as long as that may help; a stream that began is not. What breaks while it is read is a
         ProviderError, too.
@@ -161,19 +161,19 @@ class Transport:
         status: int | None = None
         try:
             async with limit, AsyncExitStack() as opened:
-                response = await self._opened(call, opened)
+                response = await self._opened(call, retries, opened)
                 status = response.status_code
                 yield response
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise OutOfTime(f"{_target(call)}: no answer within {self._seconds:g} s") from None
+            raise OutOfTime(f"{target(call)}: no answer within {self._seconds:g} s") from None
         except (httpx.RequestError, Damaged) as error:
             raise self._broken(call, error, status) from error
         except TooLong as error:
             raise _too_long(call, status, error) from error
 
-    async def _opened(self, call: HttpCall, opened: AsyncExitStack) -> httpx.Response:
+    async def _opened(self, call: HttpCall, retries: int, opened: AsyncExitStack) -> httpx.Response:
         for attempt in count(1):
             answer = await self._begun(call, opened)
             if not isinstance(answer, Failed):
@@ -182,7 +182,7 @@ class Transport:
             error.message = self._mask(error.message)
             error.args = (error.message,)
             wait = self._wait(error, attempt)
-            if not error.retryable or wait > LONGEST_WAIT or attempt > MAX_RETRIES:
+            if not error.retryable or wait > LONGEST_WAIT or attempt > retries:
                 if answer.response is None:
                     raise error
                 return answer.response
@@ -201,11 +201,14 @@ class Transport:
             try:
                 response = await trying.enter_async_context(self._response(call))
                 status = response.status_code
-                if response.is_success and "event-stream" in response.headers.get("content-type", ""):
+                if response.is_success and is_stream(response, asked=call.stream):
                     opened.push_async_exit(trying.pop_all())
                     return response
                 if response.is_success:
-                    return _known(response, await whole(response.aiter_bytes()))
+                    body = await whole(response.aiter_bytes())
+                    if is_cut_off(body, response):
+                        return Failed(_cut_off(call, status, BROKE_OFF), _known(response, body))
+                    return _known(response, body)
                 async with aclosing(response.aiter_bytes()) as chunks:  # type: ignore[type-var]  # it is a generator
                     body = await start_of(chunks)
             except (httpx.RequestError, httpx.InvalidURL, *_NO_ADDRESS) as error:
@@ -214,7 +217,7 @@ class Transport:
                 return Failed(_too_long(call, status, error))
         failure = faults.from_answer(response.status_code, response.headers, body)
         if response.is_redirect:
-            failure.message = f"{_target(call)}: {failure.message}"
+            failure.message = f"{target(call)}: {failure.message}"
             return Failed(failure)
         return Failed(failure, _known(response, self._mask(body.decode(errors="replace")).encode()))
 
@@ -241,7 +244,7 @@ class Transport:
         except TooLong as error:
             raise _too_long(call, status, error) from error
         except NotAnAnswer as error:
-            error.message = f"{_target(call)}: {error.message}"
+            error.message = f"{target(call)}: {error.message}"
             raise
         except Truncated as error:
             raise _cut_off(call, status, str(error)) from error
@@ -257,15 +260,15 @@ class Transport:
         text, advice = network.reason(error), network.advice(error)
         match network.side(error):
             case "ours":
-                return ProviderError(f"{_target(call)}: {text}", hint=advice)
+                return ProviderError(f"{target(call)}: {text}", hint=advice)
             case "theirs":
                 answer = "" if status is None else f"status {status} without a usable answer: "
-                return NotAnAnswer(f"{_target(call)}: {answer}{text}", status=status, hint=advice)
+                return NotAnAnswer(f"{target(call)}: {answer}{text}", status=status, hint=advice)
         if status is not None:
             return _cut_off(call, status, f"{BROKE_OFF}: {text}")
         if (proxy := network.proxy_for(call.url, self._environ)) and advice is None:
             advice = f"the call goes through the proxy `{shown_url(proxy)}`, which the environment names"
-        return Unreachable(f"{_target(call)}: {text}", retryable=True, hint=advice)
+        return Unreachable(f"{target(call)}: {text}", retryable=True, hint=advice)
 
     # ------------------------------------------------------------ one exchange
 
@@ -348,13 +351,13 @@ def _auth(request: httpx.Request) -> httpx.Auth | None:
     return httpx.Auth() if CREDENTIAL_HEADERS & request.headers.keys() else None
 
 
-def _target(call: HttpCall) -> str:
+def target(call: HttpCall) -> str:
     return f"{call.method} {shown_url(call.url)}"
 
 
 def _too_long(call: HttpCall, status: int | None, error: TooLong) -> ProviderError:
-    return ProviderError(f"{_target(call)}: status {status}, but {error}", status=status)
+    return ProviderError(f"{target(call)}: status {status}, but {error}", status=status)
 
 
 def _cut_off(call: HttpCall, status: int | None, text: str) -> Truncated:
-    return Truncated(f"{_target(call)}: status {status}, but {text}", status=status, retryable=True)
+    return Truncated(f"{target(call)}: status {status}, but {text}", status=status, retryable=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import octo
 from octo.errors import OctoError
 from octo.llm.proxy import CHAT, FIM, MESSAGES, RESPONSES
 from octo.proxy.access import Entry
 from octo.proxy.client import BODY_LIMIT, KEEP_ALIVE, Client, Gone, Receive, Scope, Send, TooLarge
-from octo.proxy.gateway import Doors
+from octo.proxy.gateway import Doors, Stopping
 from octo.proxy.guard import Guard
 from octo.proxy.models import models
 from octo.proxy.openapi import description
@@ -47,26 +47,27 @@ def proxy_app(
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             await self._door.open(scope, Client(scope, receive, send, keep_alive=keep_alive))
 
-    calls, lists, page_, described, alive = (kind(doors, guard, log) for kind in (Calls, Lists, Page, Described, Alive))
+    allowed = frozenset(cors)
+    calls, lists, page_, described, alive, nothing = (
+        kind(doors, guard, log, allowed) for kind in (Calls, Lists, Page, Described, Alive, Nothing)
+    )
     below = [
         (prefix + path, door)
         for prefix in ("/v1/", "/c/{connector}/v1/")
         for path, door in (*((path, calls) for path in _PATHS), ("models", lists))
     ]
-    nothing = Answers(Nothing(doors, guard, log))
-    allowed = list(cors)
     return Starlette(
         routes=[
             *(
                 Route(path, Answers(door))
                 for path, door in (*below, ("/", page_), ("/openapi.json", described), ("/healthz", alive))
             ),
-            Route("/{path:path}", nothing),
+            Route("/{path:path}", Answers(nothing)),
         ],
         middleware=[
             Middleware(
                 CORSMiddleware,
-                allow_origins=allowed,
+                allow_origins=sorted(allowed),
                 allow_methods=["GET", "POST"],
                 allow_headers=["*"],
                 expose_headers=[IGNORED],
@@ -83,11 +84,14 @@ class Door:
     method = "GET"
     is_open = False
     """Whether one needs no token."""
+    for_browsers = False
+    """Whether people open it, who are asked for the token as a password and come by a link from anywhere."""
 
-    def __init__(self, doors: Doors, guard: Guard, log: Log) -> None:
+    def __init__(self, doors: Doors, guard: Guard, log: Log, origins: frozenset[str]) -> None:
         self._doors = doors
         self._guard = guard
         self._log = log
+        self._origins = origins
 
     async def open(self, scope: Scope, client: Client) -> None:
         """Answer one request, and tell the log of it. When the client goes away, the work for it ends at once."""
@@ -120,12 +124,17 @@ class Door:
             await client.refuse(
                 403, f"the proxy is not called `{shown}`; `--allow-host` allows a name", "invalid_request_error"
             )
+        elif not self.for_browsers and not self._guard.takes(client.headers, self._origins):
+            shown = client.headers.get("origin", "")[:100] or "another site"
+            message = f"pages of `{shown}` may not ask; `--cors` allows an origin"
+            await client.refuse(403, message, "invalid_request_error")
         elif not self.is_open and not self._guard.admits(client.headers):
-            headers = [("www-authenticate", 'Basic realm="octo proxy"')] if isinstance(self, Page) else []
-            message = "wrong token: the key of the client is not the one that `--token` names"
+            headers = [("www-authenticate", 'Basic realm="octo proxy"')] if self.for_browsers else []
+            message = self._guard.wants(client.headers)
             await client.refuse(401, message, "authentication_error", headers, "invalid_api_key")
         elif scope["method"] != self.method and not (scope["method"] == "HEAD" and self.method == "GET"):
-            await _not_found(scope, client)
+            message = f"`{scope['path'][:200]}` takes `{self.method}`, not `{scope['method'][:20]}`"
+            await client.refuse(405, message, "invalid_request_error", [("allow", self.method)], "method_not_allowed")
         else:
             return True
         return False
@@ -158,15 +167,24 @@ class Calls(Door):
             relay = Relay(client, gateway, entry)
             work = asyncio.ensure_future(relay.answer(path, _named(scope, client), body))
             gone = asyncio.ensure_future(client.until_gone())
+            closed = asyncio.ensure_future(self._doors.closed.wait())
             try:
-                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({work, gone, closed}, return_when=asyncio.FIRST_COMPLETED)
                 if not work.done():
-                    raise Gone
-                work.result()
+                    await _ended(work)
+                    if gone.done():
+                        raise Gone
+                    await relay.fail(path, Stopping())
+                else:
+                    work.result()
             finally:
-                work.cancel()
-                gone.cancel()
-                await asyncio.gather(work, gone, return_exceptions=True)
+                await _ended(work, gone, closed)
+
+
+async def _ended(*tasks: asyncio.Future[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Lists(Door):
@@ -188,6 +206,8 @@ class Lists(Door):
 class Page(Door):
     """The page for people."""
 
+    for_browsers = True
+
     async def answer(self, scope: Scope, client: Client, entry: Entry) -> None:
         url = f"{scope['scheme']}://{client.headers['host']}"
         text = page(self._doors.gateway, url, with_token=bool(self._guard.token))
@@ -196,6 +216,8 @@ class Page(Door):
 
 class Described(Door):
     """The description for tools."""
+
+    for_browsers = True
 
     async def answer(self, scope: Scope, client: Client, entry: Entry) -> None:
         connectors = self._doors.gateway.connectors
@@ -206,6 +228,7 @@ class Alive(Door):
     """Whether the proxy is there."""
 
     is_open = True
+    for_browsers = True
 
     async def answer(self, scope: Scope, client: Client, entry: Entry) -> None:
         await client.answer(200, b"ok", [("content-type", "text/plain")])

@@ -21,6 +21,9 @@ BODY_LIMIT: Final = 64 * 1024 * 1024
 KEEP_ALIVE: Final = 15.0
 """Seconds without a byte after which a stream is told to be alive."""
 
+ALIVE: Final = b": keepalive\n\n"
+"""What tells it: a comment, which clients skip."""
+
 _NOT_IN_HEADERS: Final = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 _LONGEST_VALUE: Final = 2000
 
@@ -40,7 +43,7 @@ class Client:
         self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         self.status = 0
         """What was answered; 0 as long as nothing was."""
-        self._of_anthropic = str(scope["path"]).endswith("/v1/messages")
+        self._of_anthropic = re.search(r"/v1/messages(/|$)", str(scope["path"])) is not None
         self._receive = receive
         self._send = send
         self._seconds = keep_alive
@@ -50,6 +53,11 @@ class Client:
     @property
     def started(self) -> bool:
         return self.status != 0
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream was begun and not ended."""
+        return self._beat is not None
 
     async def body(self) -> bytes:
         """The whole body. Raises TooLarge, or Gone."""
@@ -82,9 +90,11 @@ class Client:
     async def answer_json(self, status: int, body: Json, headers: Headers = ()) -> None:
         await self.answer(status, text(body), [*headers, ("content-type", "application/json")])
 
-    async def refuse(self, status: int, message: str, kind: str, headers: Headers = (), code: Any = None) -> None:
+    async def refuse(
+        self, status: int, message: str, kind: str, headers: Headers = (), code: str | None = None
+    ) -> None:
         """Answer with an error as clients of OpenAI read it, and those of Anthropic, too, where they ask."""
-        body = error_body(message, kind, status if code is None else code)
+        body = error_body(message, kind, code)
         await self.answer_json(status, {"type": "error", **body} if self._of_anthropic else body, headers)
 
     async def open_stream(self, headers: Headers) -> None:
@@ -126,7 +136,7 @@ class Client:
             if wait > 0:
                 await asyncio.sleep(wait)
             else:
-                await self.write(b": keepalive\n\n")
+                await self.write(ALIVE)
 
     async def _start(self, status: int, headers: Headers) -> None:
         self.status = status
@@ -140,38 +150,53 @@ class Client:
 class Late:
     """A stream that begins when there is something to tell: until then its failure can still be an error of its own.
 
-    It begins with its first event all the same once the client has heard nothing for a while.
+    If the client `expects` a stream, it begins all the same once the client has heard nothing for a while: with the
+    `first` event, else with a comment.
     """
 
-    def __init__(self, client: Client, headers: Headers, first: bytes) -> None:
+    def __init__(self, client: Client, headers: Headers = (), first: bytes = b"", *, expects: bool = True) -> None:
         self._client = client
         self._headers = headers
         self._first = first
+        self._expects = expects
         self._beginning = asyncio.Lock()
         self._waiting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Late:
-        self._waiting = asyncio.create_task(self._begin_anyway())
+        if self._expects:
+            self._waiting = asyncio.create_task(self._begin_anyway())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
 
+    def told(self, headers: Headers) -> Late:
+        """The same with the headers of the answer, which is on its way."""
+        self._headers = headers
+        return self
+
+    async def hold(self) -> None:
+        """Do not begin any more, if it has not begun."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            await asyncio.wait([self._waiting])
+
     async def write(self, events: bytes) -> None:
         """Tell events that are whole."""
-        await self._begin()
+        await self._begin(self._first)
         await self._client.write(events)
 
-    async def _begin(self) -> None:
+    async def _begin(self, first: bytes) -> None:
         async with self._beginning:
             if not self._client.started:
                 await self._client.open_stream(self._headers)
-                await self._client.write(self._first)
+                if first:
+                    await self._client.write(first)
 
     async def _begin_anyway(self) -> None:
         await asyncio.sleep(self._client.patience)
-        await self._begin()
+        await self._begin(self._first or ALIVE)
 
 
 def _value(text: str) -> bytes:

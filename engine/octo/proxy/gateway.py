@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from octo.config.pricing import Rates
 from octo.errors import OctoError, near
 from octo.llm.chat import ChatModel
 from octo.llm.failover import Failover
@@ -20,6 +21,13 @@ class NoConnector(OctoError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Stopping(OctoError):
+    """The proxy ends, and with it what is not answered yet."""
+
+    def __init__(self) -> None:
+        super().__init__("the proxy is stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class Gateway:
 
     connectors: Mapping[str, Reached]
     default: str = ""
+    prices: Mapping[str, Rates] = field(default_factory=dict)
+    """The rates of the config."""
     _busy: set[object] = field(default_factory=set)
     _left: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -61,13 +71,10 @@ class Gateway:
 
         Gives the name of the model as the connector takes it, too. Raises NoConnector.
         """
-        known = ", ".join(f"`{name}`" for name in self.connectors)
         if named:
             if named in self.connectors:
-                return self.connectors[named], model
-            close = near(named, list(self.connectors))
-            hint = f"did you mean `{close}`?" if close else f"there are {known}"
-            raise NoConnector(f"there is no connector `{named}`: {hint}", 404)
+                return self.connectors[named], model.removeprefix(f"{named}/") or model
+            raise self._unknown(named)
         name, slash, rest = model.partition("/")
         if slash and rest and name in self.connectors:
             return self.connectors[name], rest
@@ -75,7 +82,16 @@ class Gateway:
             return self.connectors[self.default], model
         if len(self.connectors) == 1:
             return next(iter(self.connectors.values())), model
+        if slash and name:
+            raise self._unknown(name)
+        known = ", ".join(f"`{name}`" for name in self.connectors)
         raise NoConnector(f"no connector is named: write `NAME/MODEL` as the model, with NAME one of {known}", 400)
+
+    def _unknown(self, name: str) -> NoConnector:
+        close = near(name, list(self.connectors))
+        known = ", ".join(f"`{one}`" for one in self.connectors)
+        hint = f"did you mean `{close}`?" if close else f"there are {known}"
+        return NoConnector(f"there is no connector `{name}`: {hint}", 404)
 
     @contextmanager
     def used(self) -> Iterator[Gateway]:
@@ -106,3 +122,5 @@ class Doors:
     """Leads each new request to the gateway of the config as it is now."""
 
     gateway: Gateway
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the proxy ends: requests that are not answered yet fail."""

@@ -1,11 +1,11 @@
-"""Who may ask: the name that the proxy is called by, and the token."""
+"""Who may ask: the name that the proxy is called by, the page that a browser asks for, and the token."""
 
 from __future__ import annotations
 
 import binascii
 import hmac
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
@@ -28,17 +28,28 @@ class Guard:
         name = host_name(host)
         return name in self.hosts or (self.any_address and is_address(name))
 
-    def admits(self, headers: dict[str, str]) -> bool:
+    def takes(self, headers: Mapping[str, str], origins: Container[str] = ()) -> bool:
+        """Whether no page of another origin has a browser ask, but one of the `origins`.
+
+        A browser says so by itself; programs say nothing of an origin.
+        """
+        origin = headers.get("origin")
+        if origin is None:
+            return headers.get("sec-fetch-site") not in {"cross-site", "same-site"}
+        own = origin.partition("://")[2].lower() == headers.get("host", "").lower()
+        return own or origin in origins or "*" in origins
+
+    def admits(self, headers: Mapping[str, str]) -> bool:
         """Whether a request carries the token, in any of the ways that clients send keys, or as a browser does."""
         if not self.token:
             return True
-        scheme, _, value = headers.get("authorization", "").partition(" ")
-        given = {
-            "bearer": value.strip(),
-            "basic": _password(value),
-        }.get(scheme.lower(), "")
-        keys = (given, headers.get("x-api-key", ""), headers.get("api-key", ""))
-        return any(hmac.compare_digest(key.encode(), self.token.encode()) for key in keys)
+        return any(hmac.compare_digest(key.encode(), self.token.encode()) for key in _keys(headers))
+
+    def wants(self, headers: Mapping[str, str]) -> str:
+        """Why a request without the token is refused."""
+        if any(_keys(headers)):
+            return "wrong token: the key of the client is not the one that `--token` names"
+        return "a token is needed: send that of `--token` as the key, in a browser as the password"
 
 
 def guard_of(listen_host: str, allowed: Iterable[str], token: str) -> Guard:
@@ -67,6 +78,13 @@ def host_name(host: str) -> str:
         return host[1:].partition("]")[0].lower()
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdecimal() and ":" not in name else host).lower().rstrip(".")
+
+
+def _keys(headers: Mapping[str, str]) -> tuple[str, str, str]:
+    """What a request carries where keys are sent; empty where nothing is."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    given = {"bearer": value.strip(), "basic": _password(value)}.get(scheme.lower(), "")
+    return given, headers.get("x-api-key", ""), headers.get("api-key", "")
 
 
 def _password(value: str) -> str:

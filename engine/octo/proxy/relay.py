@@ -9,17 +9,21 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from octo.config.pricing import bill, bill_of_failure
 from octo.errors import BadRequest, NotAnAnswer, OctoError, OutOfTime, ProviderError, Truncated, Unreachable
-from octo.llm import completions, fim, proxy
+from octo.llm import completions, faults, fim, proxy
 from octo.llm.chat import ChatModel, Delta, Retry
-from octo.llm.completions import Chunks, Head, event
+from octo.llm.completions import Chunks, Head, error_body, event
 from octo.llm.framing import WholeEvents
 from octo.llm.model import HttpModel
 from octo.llm.proxy import ProxyBuildArgs
 from octo.llm.raw import RawObject
+from octo.llm.transport import target
+from octo.llm.wire import BROKE_OFF, HttpCall
 from octo.proxy.access import Entry
 from octo.proxy.client import Client, Headers, Late
-from octo.proxy.gateway import Gateway, NoConnector, Reached
+from octo.proxy.gateway import Gateway, NoConnector, Reached, Stopping
+from octo.proxy.overseer import Overseer
 from octo.values import Json
 
 if TYPE_CHECKING:
@@ -34,11 +38,6 @@ _TRAVELS: Final = re.compile(
     r"|((x|anthropic)-)?rate-?limit(-.*)?|anthropic-organization-id|openai-(processing-ms|version|model)"
 )
 """The headers of an answer that the client is told of."""
-
-_END: Final = re.compile(
-    rb'^data: ?(\[DONE\]|.*"type": ?"(message_stop|response\.(completed|incomplete|failed))")', re.MULTILINE
-)
-"""The last event of an answer, whichever API gives it."""
 
 
 class BrokenOff(Exception):
@@ -56,6 +55,8 @@ class Relay:
         self._client = client
         self._gateway = gateway
         self._entry = entry
+        self._kept: list[tuple[str, str]] = []
+        """What the provider told in headers, for a failure that is told in the place of its answer."""
 
     async def answer(self, path: str, named: str, raw: bytes) -> None:
         """Answer a request for a path below `/v1/`. A failure is told to the client, in the form that it reads."""
@@ -64,10 +65,9 @@ class Relay:
         except BrokenOff as broken:
             await self._break_off(path, broken.error)
         except OctoError as error:
-            if self._client.started:
-                await self._break_off(path, error)
-            else:
-                await self._refuse(error)
+            await self.fail(path, error)
+        finally:
+            self._entry.price(self._gateway.prices)
 
     async def _answer(self, path: str, named: str, raw: bytes) -> None:
         try:
@@ -99,57 +99,54 @@ class Relay:
     async def _forward(self, model: HttpModel, path: str, body: RawObject) -> None:
         credentials = await model.credentials()
         call = proxy.build_proxy_request(ProxyBuildArgs("POST", path, body, credentials, self._client.headers))
-        async with model.forward(call) as response:
+        late = Late(self._client, expects=call.stream)
+        async with late as stream, model.forward(call) as response:
             headers = [(name, value) for name, value in response.headers.items() if _TRAVELS.fullmatch(name)]
-            if response.is_success and "event-stream" in response.headers.get("content-type", ""):
-                await self._stream(response, headers)
+            self._kept = [(name, value) for name, value in headers if name != "content-type"]
+            if response.is_success and not response.is_closed:
+                await self._stream(call, response, stream.told(headers))
             else:
-                await self._whole(response, headers)
+                await self._whole(call, response, headers, stream)
 
-    async def _stream(self, response: httpx.Response, headers: Headers) -> None:
+    async def _stream(self, call: HttpCall, response: httpx.Response, stream: Late) -> None:
         import httpx
 
-        events, ended = WholeEvents(), False
-        await self._client.open_stream(headers)
+        events, seen = WholeEvents(), Overseer(self._entry)
         try:
             async for chunk in response.aiter_bytes():
                 if whole := events.feed(chunk):
-                    ended = _END.search(whole) is not None
-                    self._look_into(whole)
-                    await self._client.write(whole)
+                    seen.see(whole)
+                    await stream.write(whole)
             if last := events.finish():
-                await self._client.write(last)
+                seen.see(last)
+                await stream.write(last)
         except httpx.RequestError:  # what breaks after the end of an answer makes no difference to it
-            if not ended:
+            if not seen.ended:
                 raise
+        if not seen.ended:
+            raise Truncated(f"{target(call)}: status {response.status_code}, but {BROKE_OFF}")
         await self._client.close_stream()
 
-    def _look_into(self, events: bytes) -> None:
-        """Count the tokens that events tell of."""
-        if b'"usage"' not in events:
-            return
-        for line in events.splitlines():
-            if line.startswith(b"data:") and b'"usage"' in line:
-                try:
-                    self._entry.count_in(json.loads(line[5:]))
-                except (ValueError, RecursionError):
-                    continue
-
-    async def _whole(self, response: httpx.Response, headers: Headers) -> None:
-        body = response.content
+    async def _whole(self, call: HttpCall, response: httpx.Response, headers: Headers, stream: Late) -> None:
+        body, status = response.content, response.status_code
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError):
             answer = None
-        if isinstance(answer, dict | list):
+        usable = isinstance(answer, dict | list)
+        found = faults.found(body, response.headers)
+        if response.is_success and not usable:
+            raise NotAnAnswer(f"{target(call)}: status {status} without a usable answer: expected JSON, found {found}")
+        await stream.hold()
+        if self._client.started:  # as a stream, which the answer is not
+            if response.is_success:
+                raise NotAnAnswer(f"{target(call)}: expected a stream of events, found {found}")
+            raise faults.from_answer(status, response.headers, body)
+        if usable:
             self._entry.count_in(answer)
-            await self._client.answer(response.status_code, body, headers)
-        elif response.is_success:
-            raise NotAnAnswer(f"status {response.status_code} without a usable answer: expected JSON")
+            await self._client.answer(status, body, headers)
         else:
-            status = response.status_code
-            kept = [(name, value) for name, value in headers if name != "content-type"]
-            await self._client.refuse(status, f"the provider answers with status {status}", "upstream_error", kept)
+            raise ProviderError(f"{target(call)}: status {status}: {found}", status=status)
 
     # ------------------------------------------------------------ translated
 
@@ -162,7 +159,7 @@ class Relay:
         headers = [(IGNORED, ", ".join(asked.ignored))] if asked.ignored else []
         if not asked.stream:
             response = await model.complete(asked.request, session={})
-            self._entry.count(response.usage)
+            self._entry.count(bill(self._gateway.prices, response))
             await self._client.answer_json(200, completions.whole(response, head, asked.answer_tool), headers)
             return
         chunks = Chunks(head, asked.answer_tool, include_usage=asked.include_usage)
@@ -178,17 +175,26 @@ class Relay:
 
         async with stream:
             response = await model.complete(asked.request, session={}, on_delta=listen)
-            self._entry.count(response.usage)
+            self._entry.count(bill(self._gateway.prices, response))
             await stream.write(b"".join(map(event, chunks.end(response))))
         await self._client.write(b"data: [DONE]\n\n")
         await self._client.close_stream()
 
     # ------------------------------------------------------------ failures
 
+    async def fail(self, path: str, error: OctoError) -> None:
+        """Tell the client of a failure, as long as it can still be told."""
+        if isinstance(error, ProviderError):
+            self._entry.count(bill_of_failure(self._gateway.prices, error))
+        if self._client.streams:
+            await self._break_off(path, error)
+        elif not self._client.started:
+            await self._refuse(error)
+
     async def _refuse(self, error: OctoError) -> None:
         status = status_of(error)
         wait = error.retry_after if isinstance(error, ProviderError) else None
-        headers = [("retry-after", f"{wait:g}")] if wait is not None else []
+        headers = [*self._kept, *([("retry-after", f"{wait:g}")] if wait is not None else [])]
         kind, code = _kind(error)
         await self._client.refuse(status, _words(error), kind, headers, code)
 
@@ -200,8 +206,7 @@ class Relay:
             told = {"type": "error", "error": {"type": "api_error", "message": _words(error)}}
             await self._client.write(b"event: error\n" + event(told))
         else:
-            told = {"error": {"message": _words(error), "type": kind, "code": code or status_of(error)}}
-            await self._client.write(event(told))
+            await self._client.write(event(error_body(_words(error), kind, code)))
         await self._client.close_stream()
 
 
@@ -218,6 +223,8 @@ def status_of(error: OctoError) -> int:
     match error:
         case NoConnector():
             return error.status
+        case Stopping():
+            return 503
         case OutOfTime():
             return 504
         case Unreachable() | NotAnAnswer() | Truncated():
@@ -229,13 +236,13 @@ def status_of(error: OctoError) -> int:
     return 502
 
 
-def _kind(error: OctoError) -> tuple[str, int | str | None]:
+def _kind(error: OctoError) -> tuple[str, str | None]:
     """The type and the code of a failure: the provider's own, where it gave some."""
     if isinstance(error, NoConnector) or (isinstance(error, BadRequest) and error.status is None):
         return "invalid_request_error", "model_not_found" if isinstance(error, NoConnector) else None
     own = _own(error.body) if isinstance(error, ProviderError) else {}
     kind, code = own.get("type") or own.get("status"), own.get("code")
-    code = code if isinstance(code, int | str) else status_of(error)
+    code = str(code) if isinstance(code, int | str) else None
     return kind if isinstance(kind, str) else "upstream_error", code
 
 

@@ -116,12 +116,34 @@ async def test_a_body_that_is_too_long():
     assert (answer.status_code, told(answer)) == (413, "the body is longer than 64 MiB")
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/v1/embeddings", "/v1/chat/completions", "/c/one/v1"])
+@pytest.mark.parametrize("path", ["/nothing", "/v1/embeddings", "/c/one/v1"])
 async def test_what_there_is_not(path: str):
     async with proxy(TWO, default="one") as served:
         answer = await got(served.url, path)
 
     assert (answer.status_code, told(answer)) == (404, f"there is no `GET {path}`")
+
+
+async def test_another_method_is_told_which_one_to_take():
+    async with proxy(TWO, default="one") as served:
+        call = await got(served.url, "/v1/chat/completions")
+        page = await asked(served.url, "/v1/models")
+
+    assert (call.status_code, call.headers["allow"], page.headers["allow"]) == (405, "POST", "GET")
+    assert told(call) == "`/v1/chat/completions` takes `POST`, not `GET`"
+
+
+async def test_what_there_is_not_below_a_path_of_anthropic_is_told_in_its_form():
+    async with proxy(TWO, default="one") as served:
+        answer = await asked(served.url, "/c/one/v1/messages/count_tokens")
+
+    error = {
+        "message": "there is no `POST /c/one/v1/messages/count_tokens`",
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "not_found",
+    }
+    assert (answer.status_code, answer.json()) == (404, {"type": "error", "error": error})
 
 
 async def test_names_of_fields_that_make_no_difference_are_told_whatever_they_are():
@@ -176,6 +198,8 @@ async def test_only_the_token_opens():
 
     assert [answer.status_code for answer in answers] == [401, 401, 200, 200, 200]
     assert answers[0].json()["error"]["code"] == "invalid_api_key"
+    assert told(answers[0]).startswith("a token is needed: ")
+    assert told(answers[1]) == "wrong token: the key of the client is not the one that `--token` names"
     assert (page.status_code, page.headers["www-authenticate"], alive.status_code) == (
         401,
         'Basic realm="octo proxy"',
@@ -189,7 +213,32 @@ async def test_pages_of_other_origins_may_ask_only_when_they_are_allowed():
         other = await asked(served.url, "/v1/chat/completions", origin="https://b.example")
 
     assert allowed.headers["access-control-allow-origin"] == "https://a.example"
+    assert (other.status_code, told(other)) == (
+        403,
+        "pages of `https://b.example` may not ask; `--cors` allows an origin",
+    )
     assert "access-control-allow-origin" not in other.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://b.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost:9", "content_type": "text/plain"}, 403),
+        ({"sec_fetch_site": "cross-site"}, 403),
+        ({"sec_fetch_site": "none"}, 200),
+        ({"sec_fetch_site": "same-origin", "origin": "http://localhost:1", "host": "localhost:1"}, 200),
+        ({}, 200),
+    ],
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else None,
+)
+async def test_no_page_of_another_origin_has_a_model_called(headers: dict[str, str], status: int):
+    async with proxy(TWO, default="one") as served:
+        call = await asked(served.url, "/v1/chat/completions", **headers)
+        page = await got(served.url, "/", **headers)
+
+    assert (call.status_code, page.status_code) == (status, 200)
 
 
 async def test_the_page_shows_connectors_and_what_to_paste():
@@ -388,7 +437,7 @@ async def test_errors_for_clients_of_anthropic_have_their_form_too():
     assert closed.json() == {
         "type": "error",
         "error": {
-            "message": "wrong token: the key of the client is not the one that `--token` names",
+            "message": "a token is needed: send that of `--token` as the key, in a browser as the password",
             "type": "authentication_error",
             "param": None,
             "code": "invalid_api_key",
