@@ -66,8 +66,7 @@ def decode(text: str, prefix: str) -> Json:
     try:
         return parse(text)
     except JSONDecodeError as error:
-        fault = f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}"
-        raise UsageError(f"{prefix}: {fault}", hint=_quoting(text) if prefix == "decode body" else None) from None
+        raise UsageError(f"{prefix}: {error}", hint=_quoting(text) if prefix == "decode body" else None) from None
     except ValueError as error:
         raise UsageError(f"{prefix}: {error}") from None
 

@@ -36,7 +36,7 @@ class Written(str):
 def parse(text: str | bytes) -> Json:
     """Decode one strict JSON document. Every number is a double, lone surrogates become U+FFFD.
 
-    Raises ValueError (`json.JSONDecodeError`, with line and column) for anything else, `NaN` included.
+    Raises ValueError (`json.JSONDecodeError`, whose text tells line and column) for anything else, `NaN` included.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig", errors="replace")
@@ -44,6 +44,9 @@ def parse(text: str | bytes) -> Json:
         value = _decoder.decode(text)
     except RecursionError:
         raise ValueError(f"nested more than {NESTING} levels deep") from None
+    except json.JSONDecodeError as error:
+        error.args = (f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}",)
+        raise
     if text.count("[") + text.count("{") > NESTING:
         _refuse_depth(value)
     return clean(value) if "\\ud" in text or "\\uD" in text or not _is_clean(text) else value

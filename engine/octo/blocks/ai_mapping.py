@@ -57,17 +57,10 @@ def _example(value: Json) -> str:
         parse(text or "null")
     except ValueError as error:
         raise refusal(
-            f"expected an example, found text that is not JSON: {_reason(error)}",
+            f"expected an example, found text that is not JSON: {error}",
             f"an example that is text is written as JSON, in its own quotes: '{json.dumps(text)}'",
         ) from None
     return text
-
-
-def _reason(error: ValueError) -> str:
-    """Why a text is not JSON."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}"
-    return str(error)
 
 
 Example = Annotated[AnyJson, AfterValidator(_example)]
@@ -177,7 +170,7 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
         try:
             value = parse(text)
         except ValueError as error:
-            reason = _reason(error) if text else "it is empty"
+            reason = error if text else "it is empty"
             fault = unfit(f"ai-mapping: the answer is not valid JSON: {reason}", response.text)
             fault.hint = _HINTS.get(response.stop_reason)
             raise fault from None

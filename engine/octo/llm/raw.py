@@ -17,11 +17,16 @@ class RawObject:
     def __init__(self, raw: bytes) -> None:
         self.raw: Final = raw
         self.fields: Final[dict[str, Json]] = {}
-        self._text = raw.decode("utf-8-sig")
+        try:
+            self._text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"it is not UTF-8 at byte {error.start}") from None
         self._spans: list[tuple[str, int, int]] = []
         """Where the value of each field begins and ends."""
         try:
             self._read()
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{error.msg[:1].lower()}{error.msg[1:]} at character {error.pos}") from None
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
         except IndexError:
@@ -87,4 +92,11 @@ def _refuse_constant(name: str) -> Json:
     raise ValueError(f"`{name}` is not JSON")
 
 
-_strict: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+def _integer(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        raise ValueError(f"a number has {len(digits)} digits") from None
+
+
+_strict: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer)

@@ -145,7 +145,7 @@ async def test_a_call_that_reached_no_tool_leaves_the_body_alone(at_once):
         ("call_nope", 'unknown tool "nope"', True),
         (
             "c3",
-            "invalid arguments: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            "invalid arguments: not JSON: expecting property name enclosed in double quotes at line 1, column 2",
             True,
         ),
     ]

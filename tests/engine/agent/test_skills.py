@@ -95,7 +95,7 @@ async def test_loading_a_skill_beside_other_calls_leaves_their_effects():
         pytest.param("", "invalid arguments: at `name`: is required, but missing", id="nothing"),
         pytest.param(
             "{",
-            "invalid arguments: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            "invalid arguments: not JSON: expecting property name enclosed in double quotes at line 1, column 2",
             id="no JSON",
         ),
         pytest.param("[]", 'invalid arguments: [] is not of type "object"', id="a list"),

@@ -55,9 +55,7 @@ async def test_any_value_that_the_schema_admits_may_be_the_arguments(schema, arg
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(
-            "{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", id="cut"
-        ),
+        pytest.param("{", "not JSON: expecting property name enclosed in double quotes at line 1, column 2", id="cut"),
         pytest.param("NaN", "not JSON: `NaN` is not JSON", id="NaN"),
         pytest.param("[1]", '[1] is not of type "object"', id="list where an object is wanted"),
     ],

@@ -119,7 +119,7 @@ async def test_what_the_config_declares_counts_where_the_store_could_not_take_it
     ("text", "message"),
     [
         ("[1]", 'agent "a": its stored value is no mapping'),
-        ("{", 'agent "a": its stored value is not JSON: Expecting property name enclosed in double quotes: '),
+        ("{", 'agent "a": its stored value is not JSON: expecting property name enclosed in double quotes at '),
     ],
 )
 async def test_a_stored_value_that_is_none_is_an_error(filled: Store, text: str, message: str) -> None:

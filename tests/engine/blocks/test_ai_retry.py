@@ -302,7 +302,7 @@ BAD_ARGUMENTS = "the arguments of `revise_message` cannot be used: "
         pytest.param(reply("", call("other")), NO_CALL, id="another tool"),
         pytest.param(
             reply("", call("revise_message", "{")),
-            f"{BAD_ARGUMENTS}not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            f"{BAD_ARGUMENTS}not JSON: expecting property name enclosed in double quotes at line 1, column 2",
             id="not JSON",
         ),
         pytest.param(reply("", call("revise_message", "[1]")), f"{BAD_ARGUMENTS}expected an object", id="no object"),

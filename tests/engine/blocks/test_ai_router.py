@@ -255,7 +255,7 @@ REFUSED = "no route is chosen: the model refused to"
         pytest.param(reply("", choose(7)), f"{NO_ROUTE}7", id="no text"),
         pytest.param(
             reply("", call("select_route", "{")),
-            f"{BAD_ARGUMENTS}not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            f"{BAD_ARGUMENTS}not JSON: expecting property name enclosed in double quotes at line 1, column 2",
             id="not JSON",
         ),
         pytest.param(reply("", call("select_route", "")), f"{NO_ROUTE}null", id="no arguments"),

@@ -192,13 +192,27 @@ def test_code_that_cannot_be_filled_in(body: str, message: str):
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"[]", b"{", b'{"a":1', b'{"a":1}x', b'{"a":NaN}', b"{1:2}", b'{"a":' + b"[" * 100_000, b"\xff", b'{"a":1,}'],
-    ids=lambda body: repr(body[:12]),
+    ("body", "fault"),
+    [
+        (b"", "expected `{` at character 0"),
+        (b"[]", "expected `{` at character 0"),
+        (b"{", "it ends too early"),
+        (b'{"a":1', "it ends too early"),
+        (b'{"a":1}x', "more follows the object at character 7"),
+        (b'{"a":[1 2]}', "expecting ',' delimiter at character 8"),
+        (b'{"a":NaN}', "`NaN` is not JSON"),
+        (b"{1:2}", 'expected `"` at character 1'),
+        (b'{"a":' + b"[" * 100_000, "it is nested too deeply"),
+        (b'{"a":' + b"9" * 5000 + b"}", "a number has 5000 digits"),
+        (b'{"a":"\xff"}', "it is not UTF-8 at byte 6"),
+        (b'{"a":1,}', 'expected `"` at character 7'),
+    ],
+    ids=lambda value: repr(value[:12]),
 )
-def test_bytes_that_are_no_object(body: bytes):
-    with pytest.raises(ValueError):
+def test_bytes_that_are_no_object(body: bytes, fault: str):
+    with pytest.raises(ValueError) as caught:
         RawObject(body)
+    assert str(caught.value) == fault
 
 
 def test_a_field_that_stands_twice_is_set_in_both_places():

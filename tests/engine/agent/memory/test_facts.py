@@ -85,7 +85,7 @@ async def test_a_fact_is_kept_and_replaced_and_forgotten(agent):
         (
             "remember",
             "{",
-            "invalid arguments: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            "invalid arguments: not JSON: expecting property name enclosed in double quotes at line 1, column 2",
         ),
     ],
 )
