@@ -209,6 +209,8 @@ def _head(answer: Answer) -> bytes:
     else:
         length = len(answer.body) if answer.content_length is None else answer.content_length
         lines.append(f"content-length: {length}")
+        if answer.ending == "close":
+            lines.append("connection: close")
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 

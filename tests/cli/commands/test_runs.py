@@ -333,10 +333,12 @@ def test_a_person_is_asked_before_runs_are_removed(
         os.write(terminal, said.encode())
         stdout, _ = process.communicate()
     os.close(end)
-    told = os.read(terminal, 1000).decode()
+    told = b""
+    while b"[y/N] " not in told:
+        told += os.read(terminal, 1000)
     os.close(terminal)
 
-    assert "remove 1 run from `.octo/octo.db`? [y/N] " in told
+    assert "remove 1 run from `.octo/octo.db`? [y/N] " in told.decode()
     assert json.loads(stdout)["removed"] == 1 - left
     assert len(runs_of(octo)) == left
 
