@@ -154,7 +154,7 @@ class LlmConnector(ChatConnector):
         from octo.llm.transport import Transport
 
         environ = runtime.config.environ
-        endpoint = self.endpoint(environ)
+        endpoint = replace(self.endpoint(environ), connector=self.instance)
         async with self.tokens(runtime) as tokens:
 
             def mask(text: str) -> str:

@@ -85,7 +85,7 @@ class LlmBedrock(ClaudeConnector, type="llm-bedrock"):
         from octo.llm.transport import Transport
 
         environ = runtime.config.environ
-        endpoint = self.endpoint(environ)
+        endpoint = replace(self.endpoint(environ), connector=self.instance)
         signer = Signer(self.region_in(environ), self._pair(), Chain(environ))
 
         def mask(text: str) -> str:

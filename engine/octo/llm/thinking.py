@@ -57,7 +57,8 @@ def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *
         case "budgeted":
             budget = endpoint.thinking_budget or 0
             if max_tokens is not None and max_tokens <= budget:
-                _log.warning("thinking is left out: its budget %d is not below maxTokens %d", budget, max_tokens)
+                text = "%sthinking is left out: its budget %d is not below maxTokens %d"
+                _log.warning(text, endpoint.who, budget, max_tokens)
                 return {}
             return _budgeted(budget, may_begin=may_begin)
         case _ as unknown:

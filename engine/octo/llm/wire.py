@@ -54,6 +54,13 @@ class Endpoint:
     prompt_cache: PromptCache = "auto"
     refused: frozenset[str] = frozenset()
     """Parameters of a request that the endpoint was found to refuse: they are left out, or go by another name."""
+    connector: str = ""
+    """The name of the connector, for what is logged of its requests."""
+
+    @property
+    def who(self) -> str:
+        """How a warning about a request begins."""
+        return f'connector "{self.connector}": ' if self.connector else ""
 
     def caches(self, request: ChatRequest) -> bool:
         """Whether the prompt of a request is to be marked for caching."""

@@ -395,3 +395,14 @@ def test_a_name_that_clients_of_the_proxy_cannot_write_is_warned_of():
         'clients of `octo proxy` cannot name the connector "a/b" before a model: the name ends there at the first `/`',
         "give it a name without `/`",
     )
+
+
+async def test_a_warning_about_a_request_names_the_connector(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    request = ChatRequest((user("x"),), max_tokens=1000)
+    with AnthropicServer([reply("hi")]) as server:
+        settings = ("apiKey: k", "thinking: budgeted", "thinkingBudget: 2048")
+        async with runtime(yaml(*settings), environ={"ANTHROPIC_BASE_URL": server.url}) as opened:
+            await opened.live("claude", HttpModel).complete(request, session={})
+
+    assert caplog.messages == ['connector "claude": thinking is left out: its budget 2048 is not below maxTokens 1000']

@@ -116,7 +116,8 @@ def _more_fields(
     if effort and "openai." in name:
         return {"reasoning_effort": effort}
     if effort and effort != "none":
-        _log.warning("the reasoning effort is left out: how the model `%s` takes one is not known", model)
+        text = "%sthe reasoning effort is left out: how the model `%s` takes one is not known"
+        _log.warning(text, endpoint.who, model)
     return {}
 
 

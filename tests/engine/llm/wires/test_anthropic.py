@@ -214,9 +214,9 @@ def test_a_word_that_is_no_effort_is_not_sent():
 
 def test_a_budget_that_does_not_fit_is_logged(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.WARNING, "octo.llm")
-    body(ChatRequest((user("x"),), max_tokens=1000), BUDGETED)
+    body(ChatRequest((user("x"),), max_tokens=1000), replace(BUDGETED, connector="claude"))
 
-    assert caplog.messages == ["thinking is left out: its budget 2048 is not below maxTokens 1000"]
+    assert caplog.messages == ['connector "claude": thinking is left out: its budget 2048 is not below maxTokens 1000']
 
 
 def test_a_budget_does_not_start_in_the_middle_of_a_turn_without_thinking():
