@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -23,11 +24,17 @@ from octo.values import Json
 
 if TYPE_CHECKING:
     from octo.config.model import Config
+    from octo.llm.chat import ChatModel
     from octo.llm.model import HttpModel
     from octo.runtime import Runtime
 
 _OPERATION: Final = re.compile(r"/(chat/completions|responses|messages|embeddings)/*(\?|$)")
 """What stands at the end of addresses that are copied from the documentation of an API."""
+
+_TOLD: Final = object()
+"""Under which a runtime keeps that the variables of the environment were warned of."""
+
+_log: Final = logging.getLogger("octo.llm")
 
 
 def _with_variable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -147,6 +154,17 @@ class LlmConnector(ChatConnector):
 
     def knows_web_search(self, model: str) -> bool:
         return provider_of(self.provider, model or self.model.strip()).searches
+
+    @asynccontextmanager
+    async def open(self, runtime: Runtime) -> AsyncIterator[ChatModel]:
+        from octo.llm import transport
+
+        if _TOLD not in runtime.kept:  # the first connector tells, for all
+            runtime.kept[_TOLD] = True
+            for text in transport.warnings(runtime.config.environ):
+                _log.warning("%s", text)
+        async with super().open(runtime) as model:
+            yield model
 
     @asynccontextmanager
     async def connect(self, runtime: Runtime) -> AsyncIterator[HttpModel]:

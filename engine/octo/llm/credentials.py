@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -50,8 +49,6 @@ _OF_THE_CONNECTION: Final = frozenset(
     }
 )
 """Headers that say how a request is framed and carried, which only the one who sends it can know."""
-
-_log = logging.getLogger("octo.llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +173,25 @@ def header_fault(name: str, value: str) -> str | None:
 def shared_headers(environ: Mapping[str, str]) -> Headers:
     """The headers of the list `name: value, name2: value2` in the environment.
 
-    An entry that cannot be used is skipped with a warning that does not quote it: it may be part of a secret.
+    An entry that cannot be used is skipped.
     """
-    found: list[tuple[str, str]] = []
-    for number, entry in enumerate(environ.get(SHARED_HEADERS, "").split(","), 1):
+    return tuple((name, value) for name, value, fault in _entries(environ) if name and not fault)
+
+
+def shared_headers_faults(environ: Mapping[str, str]) -> list[str]:
+    """What is wrong with that list. No entry is quoted: it may be part of a secret."""
+    return [
+        f"{SHARED_HEADERS}: entry {number} is skipped: {fault}"
+        for number, (_, _, fault) in enumerate(_entries(environ), 1)
+        if fault
+    ]
+
+
+def _entries(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str | None]]:
+    """The name and the value of each header, and why it cannot be sent."""
+    for entry in environ.get(SHARED_HEADERS, "").split(","):
         name, colon, value = (part.strip() for part in entry.partition(":"))
-        if fault := _entry_fault(name, colon, value):
-            _log.warning("%s: entry %d is skipped: %s", SHARED_HEADERS, number, fault)
-        elif name:
-            found.append((name, value))
-    return tuple(found)
+        yield name, value, _entry_fault(name, colon, value)
 
 
 def _entry_fault(name: str, colon: str, value: str) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from octo.errors import NotAnAnswer, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import faults, network
 from octo.llm.chat import Delta, OnDelta, Retry
-from octo.llm.credentials import CREDENTIAL_HEADERS, shown_url
+from octo.llm.credentials import CREDENTIAL_HEADERS, shared_headers_faults, shown_url
 from octo.llm.framing import Damaged, TooLong
 from octo.llm.network import load_httpx
 from octo.llm.reading import is_cut_off, is_stream, read, start_of, tell, whole
@@ -80,9 +80,7 @@ class Transport:
         self._sleep = sleep
         self._random = random
         self._client: httpx.AsyncClient | None = None
-        self._follows = environ.get(FOLLOW_REDIRECTS, "").strip() == "1"
-        if self._follows:
-            self._warn(f"{FOLLOW_REDIRECTS} is 1: redirects are followed, which is meant for a look at a fault only")
+        self._follows = _follows_redirects(environ)
 
     async def __aenter__(self) -> Transport:
         return self
@@ -323,17 +321,30 @@ def _untimed(on_delta: OnDelta, limit: asyncio.Timeout) -> OnDelta:
 
 def total_seconds(environ: Mapping[str, str]) -> float:
     """What one model call may take: `OCTO_AI_TIMEOUT_SECONDS`, if it is a number from 1 to 86400."""
-    text = environ.get(TIME_LIMIT, "").strip()
-    if not text:
-        return TOTAL_SECONDS
+    return _stated_seconds(environ) or TOTAL_SECONDS
+
+
+def _stated_seconds(environ: Mapping[str, str]) -> float | None:
     try:
-        seconds = float(text)
+        seconds = float(environ.get(TIME_LIMIT, ""))
     except ValueError:
-        seconds = 0
-    if 1 <= seconds <= 86400:
-        return seconds
-    _log.warning("%s is `%s`, expected 1 to 86400; %g s stay in force", TIME_LIMIT, text, TOTAL_SECONDS)
-    return TOTAL_SECONDS
+        return None
+    return seconds if 1 <= seconds <= 86400 else None
+
+
+def _follows_redirects(environ: Mapping[str, str]) -> bool:
+    return environ.get(FOLLOW_REDIRECTS, "").strip() == "1"
+
+
+def warnings(environ: Mapping[str, str]) -> list[str]:
+    """What to tell once of the variables that all calls heed."""
+    found = shared_headers_faults(environ)
+    text = environ.get(TIME_LIMIT, "").strip()
+    if text and _stated_seconds(environ) is None:
+        found.append(f"{TIME_LIMIT} is `{text}`, expected 1 to 86400; {TOTAL_SECONDS:g} s stay in force")
+    if _follows_redirects(environ):
+        found.append(f"{FOLLOW_REDIRECTS} is 1: redirects are followed, which is meant for a look at a fault only")
+    return found
 
 
 def _known(response: httpx.Response, body: bytes) -> httpx.Response:

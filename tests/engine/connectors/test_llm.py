@@ -406,3 +406,18 @@ async def test_a_warning_about_a_request_names_the_connector(caplog: pytest.LogC
             await opened.live("claude", HttpModel).complete(request, session={})
 
     assert caplog.messages == ['connector "claude": thinking is left out: its budget 2048 is not below maxTokens 1000']
+
+
+async def test_variables_that_all_calls_heed_are_warned_of_once(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING, "octo.llm")
+    one = "{name: NAME, type: llm-custom, settings: {baseURL: 'http://127.0.0.1:9'}}"
+    text = f"connectors: [{one.replace('NAME', 'a')}, {one.replace('NAME', 'b')}]"
+    environ = {"OCTO_AI_TIMEOUT_SECONDS": "soon", "OCTO_AI_HTTP_HEADERS": "x", "OCTO_AI_FOLLOW_REDIRECTS": "1"}
+    async with runtime(text, environ=environ):
+        pass
+
+    assert caplog.messages == [
+        "OCTO_AI_HTTP_HEADERS: entry 1 is skipped: expected `name: value`, found no colon",
+        "OCTO_AI_TIMEOUT_SECONDS is `soon`, expected 1 to 86400; 600 s stay in force",
+        "OCTO_AI_FOLLOW_REDIRECTS is 1: redirects are followed, which is meant for a look at a fault only",
+    ]
