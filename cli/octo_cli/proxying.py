@@ -64,7 +64,7 @@ class ProxyProgram:
     async def run(self) -> None:
         """Raises OctoError when the config cannot be used, or the address is not to be had."""
         log = self._wanted.log
-        with recording.appending(self._session, log, room=ROOM) if log else nullcontext() as records:
+        with recording.appending(self._session, log, room=ROOM, alone=True) if log else nullcontext() as records:
             if records is not None:
                 self._records, self._last = records
             await self._serve()

@@ -117,19 +117,24 @@ def tracing(session: Session, trace: Trace) -> Iterator[Recorder | None]:
 
 
 @contextmanager
-def appending(session: Session, path: Path, *, room: int) -> Iterator[tuple[Sink, int] | None]:
+def appending(session: Session, path: Path, *, room: int, alone: bool = False) -> Iterator[tuple[Sink, int] | None]:
     """What takes the records that are appended to a run log, and the number of the last one there.
 
-    Of a file that cannot be opened a warning tells, and there is None. Raises UsageError for one that is no run log.
+    Of a file that cannot be opened a warning tells, and there is None. Raises UsageError for one that is no run log;
+    when it is to be written `alone`, also for one that another program writes.
     """
     from octo.runlog.background import BackgroundWriter
 
     with ExitStack() as files:
         try:
+            if path.is_dir():
+                raise UsageError(f"`--log`: `{path}` is a directory", hint="name a file")
             _keep_what_is_no_log("--log", path)
             path.parent.mkdir(parents=True, exist_ok=True)
             last = _last_number(path)
             stream = _stream(path, os.O_APPEND, files)
+            if alone:
+                _claim(stream, path)
             if _ends_within_a_line(path):
                 stream.write("\n")
         except OSError as error:
@@ -155,6 +160,20 @@ def _last_number(path: Path) -> int:
         file.seek(max(0, path.stat().st_size - _LAST_LINES))
         numbers = re.findall(rb'^\{"seq":(\d+),', file.read(), re.MULTILINE)
     return max(map(int, numbers), default=0)
+
+
+def _claim(stream: TextIO, path: Path) -> None:
+    """Raises UsageError when another program has claimed the file. Where the system knows no claims, all may write."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(f"`--log`: another program writes `{path}`", hint="name a file of its own") from None
+    except OSError:
+        return
 
 
 def _ends_within_a_line(path: Path) -> bool:

@@ -31,6 +31,7 @@ from octo.llm.chat import (
     ToolStart,
     Usage,
 )
+from octo.llm.conversation import arguments, is_blank
 from octo.llm.wire import shown
 from octo.values import Json
 
@@ -54,8 +55,14 @@ class Asked:
     """The tool whose arguments are the answer; empty when the answer is text."""
 
     def by_tool(self) -> Asked:
-        """The same, with the form of the answer asked for as the arguments of a tool."""
+        """The same, with the form of the answer asked for as the arguments of a tool.
+
+        Where another tool must be called, the answer has no form.
+        """
         request = self.request
+        if request.tools and request.tool_choice not in ("auto", "none"):
+            ignored = (*self.ignored, "response_format")
+            return replace(self, request=replace(request, output_schema=None), ignored=ignored)
         taken = {tool.name for tool in request.tools}
         names = (f"{_OUTPUT}_{number}" if number > 1 else _OUTPUT for number in count(1))
         name = next(name for name in names if name not in taken)
@@ -97,18 +104,22 @@ def read(fields: Mapping[str, Json]) -> Asked:
     names = _names_of_calls(messages)
     form = _mapping(fields, "response_format")
     options = _mapping(fields, "stream_options")
-    cap = _field(fields, "max_completion_tokens", int, None) or _field(fields, "max_tokens", int, None)
+    caps = [_cap(fields, name) for name in ("max_completion_tokens", "max_tokens")]
     ignored = sorted(name for name, value in fields.items() if name not in _KNOWN and value is not None)
-    if form.get("type") == "json_object":
+    if form.get("type", "text") not in {"text", "json_schema"}:
         ignored.append("response_format")
+    turns = tuple(turn for message in messages for turn in _turn(message, names))
+    calls = (part for turn in turns for part in turn.parts if isinstance(part, ToolCall))
+    if any(not is_blank(call.arguments) and arguments(call.arguments) is None for call in calls):
+        ignored.append("messages.tool_calls.function.arguments")
     return Asked(
         ChatRequest(
-            messages=tuple(turn for message in messages for turn in _turn(message, names)),
+            messages=turns,
             system="\n\n".join(_plain_text(message) for message in messages if _is_instruction(message)),
             tools=tuple(map(_tool, _list(fields, "tools", optional=True))),
             tool_choice=_tool_choice(fields.get("tool_choice")),
             model=_field(fields, "model", str, None) or None,
-            max_tokens=cap,
+            max_tokens=next((cap for cap in caps if cap is not None), None),
             temperature=_field(fields, "temperature", int | float, None),
             top_p=_field(fields, "top_p", int | float, None),
             stop=_stop(fields.get("stop")),
@@ -121,6 +132,13 @@ def read(fields: Mapping[str, Json]) -> Asked:
         include_usage=options.get("include_usage") is True,
         ignored=tuple(ignored),
     )
+
+
+def _cap(fields: Mapping[str, Json], name: str) -> int | None:
+    cap = _field(fields, name, int, None)
+    if cap is not None and cap < 1:
+        raise _unlike(name, cap, "a whole number from 1")
+    return cap
 
 
 def _field(fields: Mapping[str, Json], name: str, kind: Any, default: Any) -> Any:

@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from octo.errors import BadRequest, ProviderError
-from octo.llm import embedding, facts, fallbacks, faults, media, refusals
+from octo.llm import embedding, facts, fallbacks, faults, media, refusals, thinking
 from octo.llm.chat import ChatRequest, ChatResponse, OnDelta, Spent, Usage
 from octo.llm.fallbacks import Learnt
 from octo.llm.hints import hint
 from octo.llm.providers import Provider, provider_of
+from octo.llm.wires import anthropic
 
 if TYPE_CHECKING:
     import httpx
@@ -71,6 +72,16 @@ class HttpModel:
         name = model or self._endpoint.model
         by_tool = self._provider(name).answers_by_tool(with_tools=with_tools)
         return by_tool or facts.answers_by_tool(name, with_tools=with_tools)
+
+    def ignores(self, request: ChatRequest) -> tuple[str, ...]:
+        """The settings of a request that make no difference: `parallel_calls`, `reasoning_effort`."""
+        model = request.model or self._endpoint.model
+        provider = self._provider(model)
+        at_once = not request.parallel_calls and not provider.limits_calls
+        claude = facts.is_claude(model) or provider.wire is anthropic
+        unthinking = claude and thinking.forces(request) and not request.may_think_first
+        names = {"parallel_calls": at_once, "reasoning_effort": unthinking and bool(request.reasoning_effort)}
+        return tuple(name for name, ignored in names.items() if ignored)
 
     def _provider(self, model: str) -> Provider:
         return provider_of(self._endpoint.credentials.provider, model)

@@ -52,6 +52,8 @@ class Provider:
     """How vectors of texts are asked for, where they can be."""
     schemas: Literal["always", "alone", "never"] = "always"
     """When the schema of an answer is taken: `alone` is without tools. Else it is that of a tool."""
+    limits_calls: bool = False
+    """Whether a model can be told to make one call at a time."""
     forwards: frozenset[str] = frozenset({"chat/completions"})
     """The paths of APIs that clients may call through the proxy and that this one has, too."""
     fim: Callable[[str], str] | None = None
@@ -129,6 +131,8 @@ PROVIDERS: Final = {
             id="anthropic",
             connector="llm-anthropic",
             wire=anthropic,
+            schemas="never",
+            limits_calls=True,
             base_url="https://api.anthropic.com/v1",
             base_url_variable="ANTHROPIC_BASE_URL",
             key_header="x-api-key",
@@ -197,6 +201,8 @@ PROVIDERS: Final = {
             id="azure_foundry_claude",
             connector="llm-azure-foundry",
             wire=anthropic,
+            schemas="never",
+            limits_calls=True,
             base_url="",
             root=azure.claude_root,
             key_header="x-api-key",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from octo.config.pricing import bill, bill_of_failure
 from octo.errors import BadRequest, NotAnAnswer, OctoError, OutOfTime, ProviderError, Truncated, Unreachable
 from octo.llm import completions, faults, fim, proxy
-from octo.llm.chat import ChatModel, Delta, Retry
+from octo.llm.chat import ChatModel, ChatRequest, Delta, Retry
 from octo.llm.completions import Chunks, Head, error_body, event
 from octo.llm.framing import WholeEvents
 from octo.llm.model import HttpModel
@@ -38,6 +38,10 @@ _TRAVELS: Final = re.compile(
     r"|((x|anthropic)-)?rate-?limit(-.*)?|anthropic-organization-id|openai-(processing-ms|version|model)"
 )
 """The headers of an answer that the client is told of."""
+
+
+_FIELDS: Final = {"parallel_calls": "parallel_tool_calls", "reasoning_effort": "reasoning_effort"}
+"""What clients call the settings that a model may ignore."""
 
 
 class BrokenOff(Exception):
@@ -156,7 +160,8 @@ class Relay:
         if asked.request.output_schema is not None and model.answers_by_tool(name, with_tools=tools):
             asked = asked.by_tool()
         head = Head(f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), name)
-        headers = [(IGNORED, ", ".join(asked.ignored))] if asked.ignored else []
+        ignored = [*asked.ignored, *(_FIELDS[one] for one in _ignored(model, asked.request))]
+        headers = [(IGNORED, ", ".join(sorted(ignored)))] if ignored else []
         if not asked.stream:
             response = await model.complete(asked.request, session={})
             self._entry.count(bill(self._gateway.prices, response))
@@ -208,6 +213,10 @@ class Relay:
         else:
             await self._client.write(event(error_body(_words(error), kind, code)))
         await self._client.close_stream()
+
+
+def _ignored(model: ChatModel, request: ChatRequest) -> tuple[str, ...]:
+    return model.ignores(request) if isinstance(model, HttpModel) else ()
 
 
 def _cause(retry: Retry) -> OctoError:

@@ -16,6 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from vendor.server import Answer, Request, Server
+
 CONFIG = """
 connectors:
   - name: demo
@@ -29,8 +31,8 @@ HELLO = {"messages": [{"role": "user", "content": "a secret thought"}]}
 
 
 @contextmanager
-def proxy(folder: Path, *args: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    (folder / "app.yaml").write_text(CONFIG, encoding="utf-8")
+def proxy(folder: Path, *args: str, config: str = CONFIG) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    (folder / "app.yaml").write_text(config, encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "octo_cli", "proxy", "--config", "app.yaml", "--listen", "127.0.0.1:0", *args],
         cwd=folder,
@@ -180,3 +182,96 @@ def test_a_config_without_models_has_nothing_to_serve(tmp_path: Path):
     )
 
     assert (process.returncode, "has no connector to a model" in process.stderr) == (2, True)
+
+
+def test_a_token_that_no_client_can_send_and_a_log_that_is_no_file_are_refused(tmp_path: Path):
+    (tmp_path / "app.yaml").write_text(CONFIG, encoding="utf-8")
+    outcomes = [
+        subprocess.run(
+            [sys.executable, "-m", "octo_cli", "proxy", "--config", "app.yaml", "--listen", "127.0.0.1:0", *args],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=30,
+            check=False,
+        )
+        for args in (["--token", "schlüssel"], ["--token", "a b"], ["--log", "."])
+    ]
+
+    assert [outcome.returncode for outcome in outcomes] == [2, 2, 2]
+    assert "no client can send a key with other characters than those of ASCII" in outcomes[0].stderr
+    assert "`--log`: `.` is a directory" in outcomes[2].stderr
+
+
+def test_an_address_that_is_taken_is_told_of_and_nothing_is_stopped(tmp_path: Path):
+    with proxy(tmp_path) as (url, _):
+        address = url.removeprefix("http://").removesuffix("/v1")
+        outcome = subprocess.run(
+            [sys.executable, "-m", "octo_cli", "proxy", "--config", "app.yaml", "--listen", address],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=30,
+            check=False,
+        )
+
+    assert (outcome.returncode, 'msg="stopped"' in outcome.stderr) == (1, False)
+    assert f"cannot listen on `{address}`: address already in use" in outcome.stderr
+
+
+def test_one_log_is_of_one_proxy_and_a_record_never_follows_the_half_of_another(tmp_path: Path):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"seq":1,"kind":"proxy.req', encoding="utf-8")
+    with proxy(tmp_path, "--log", "log.jsonl") as (url, process):
+        second = subprocess.run(
+            [sys.executable, "-m", "octo_cli", "proxy", "--config", "app.yaml", "--log", "log.jsonl"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=30,
+            check=False,
+        )
+        assert answer(url) == "first"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+
+    assert (second.returncode, "another program writes `log.jsonl`" in second.stderr) == (2, True)
+    half, record = log.read_text(encoding="utf-8").splitlines()
+    assert (half, json.loads(record)["seq"]) == ('{"seq":1,"kind":"proxy.req', 2)
+
+
+SLOW = """
+connectors:
+  - name: slow
+    type: llm-custom
+    settings: { baseURL: "ADDRESS", apiKey: k, model: m }
+"""
+
+
+def test_a_stream_that_runs_when_the_proxy_ends_is_told_so_and_recorded(tmp_path: Path):
+    beginning = Answer(
+        200, (("content-type", "text/event-stream"),), (b'data: {"choices": []}\n\n',), streamed=True, ending="hang"
+    )
+
+    class Slow(Server):
+        def answer(self, request: Request) -> Answer:
+            return beginning
+
+    with (
+        Slow() as vendor,
+        proxy(tmp_path, "--log", "log.jsonl", config=SLOW.replace("ADDRESS", vendor.url)) as (url, own),
+    ):
+        with httpx.stream("POST", f"{url}/chat/completions", json={**HELLO, "stream": True}, timeout=20) as response:
+            lines = response.iter_lines()
+            assert next(lines) == 'data: {"choices": []}'
+            own.send_signal(signal.SIGTERM)
+            rest = [line for line in lines if line]
+        _, told = own.communicate(timeout=10)
+
+    assert json.loads(rest[-1].removeprefix("data: "))["error"]["message"] == "the proxy is stopped"
+    assert [json.loads(line)["error"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == ["Stopping"]
+    assert "Traceback" not in told
+    assert told.splitlines()[-1].endswith('msg="stopped"')

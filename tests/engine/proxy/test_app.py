@@ -497,3 +497,73 @@ async def test_a_gateway_that_is_replaced_serves_its_requests_to_the_end():
             await asyncio.sleep(0.01)
             assert not waiting.done()
         await asyncio.wait_for(waiting, 1)
+
+
+TOOL = {"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}
+FORM = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
+BROKEN_CALL = {"id": "call_1", "type": "function", "function": {"name": "find", "arguments": "{oh"}}
+BROKEN_HISTORY = [
+    *HELLO["messages"],
+    {"role": "assistant", "tool_calls": [BROKEN_CALL]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "what?"},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "ignored"),
+    [
+        ("gemini", {"parallel_tool_calls": False, "tools": [TOOL]}, "parallel_tool_calls"),
+        ("anthropic", {"parallel_tool_calls": False, "tools": [TOOL]}, None),
+        ("gemini", {"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        ("anthropic", {"reasoning_effort": "low", "tools": [TOOL], "tool_choice": "required"}, "reasoning_effort"),
+        ("anthropic", {"reasoning_effort": "low", "tools": [TOOL]}, None),
+        (
+            "anthropic",
+            {"messages": BROKEN_HISTORY, "tools": [TOOL]},
+            "messages.tool_calls.function.arguments",
+        ),
+    ],
+)
+async def test_what_makes_no_difference_to_a_model_is_named(name: str, fields: Any, ignored: str | None):
+    (upstream,) = (one for one in UPSTREAMS if one.name == name)
+    with upstream.server([upstream.reply("hi")]) as vendor:
+        async with proxy(upstream.yaml(vendor.url)) as served:
+            answer = await asked(served.url, "/v1/chat/completions", {**HELLO, **fields})
+
+    assert (answer.status_code, answer.headers.get("x-octo-ignored")) == (200, ignored)
+
+
+@pytest.mark.parametrize("cap", [0, -3])
+async def test_a_cap_below_one_is_refused(cap: int):
+    async with proxy(TWO, default="one") as served:
+        answer = await asked(served.url, "/v1/chat/completions", {**HELLO, "max_tokens": cap})
+
+    assert (answer.status_code, told(answer)) == (
+        400,
+        f"expected a whole number from 1 as `max_tokens`, found `{cap}`",
+    )
+
+
+@pytest.mark.parametrize("tools", [[], [TOOL]], ids=["alone", "beside tools"])
+async def test_a_model_by_any_name_gives_an_answer_of_the_form_that_is_asked_for(tools: list[Any]):
+    (claude,) = (one for one in UPSTREAMS if one.name == "anthropic")
+    with claude.server([claude.forms({"id": 7})]) as vendor:
+        async with proxy(claude.yaml(vendor.url).replace("claude-sonnet-4-5", "house-model")) as served:
+            fields = {**HELLO, "response_format": FORM, **({"tools": tools} if tools else {})}
+            answer = await asked(served.url, "/v1/chat/completions", fields)
+
+    (choice,) = answer.json()["choices"]
+    assert (json.loads(choice["message"]["content"]), choice["finish_reason"]) == ({"id": 7}, "stop")
+    assert "structured_output" in [tool["name"] for tool in json.loads(vendor.requests[0].body)["tools"]]
+
+
+async def test_a_tool_that_a_client_wants_called_goes_before_the_form_of_an_answer():
+    (claude,) = (one for one in UPSTREAMS if one.name == "anthropic")
+    with claude.server([claude.reply(calls=[claude.call("find", {})])]) as vendor:
+        async with proxy(claude.yaml(vendor.url)) as served:
+            choice = {"type": "function", "function": {"name": "find"}}
+            fields = {**HELLO, "response_format": FORM, "tools": [TOOL], "tool_choice": choice}
+            answer = await asked(served.url, "/v1/chat/completions", fields)
+
+    assert json.loads(vendor.requests[0].body)["tool_choice"] == {"type": "tool", "name": "find"}
+    assert answer.headers["x-octo-ignored"] == "response_format"
