@@ -81,6 +81,14 @@ class KnowsEfforts(Protocol):
     efforts: ClassVar[tuple[str, ...]]
 
 
+@runtime_checkable
+class Thinks(Protocol):
+    """A connector whose model thinks before it answers, within so many tokens if `thinking` is `budgeted`."""
+
+    thinking: str
+    thinking_budget: int | None
+
+
 class Brain(Model):
     """A prompt and a model."""
 
@@ -262,6 +270,16 @@ class Brain(Model):
                 ("reasoningEffort",),
                 did_you_mean(effort, connector.efforts),
             )
+        cap = self.max_tokens
+        if isinstance(connector, Thinks) and connector.thinking == "budgeted" and cap is not None and not effort:
+            budget = connector.thinking_budget or 0
+            if cap <= budget:
+                yield Finding(
+                    f"ai-agent: `maxTokens` is {cap}, not above the `thinkingBudget` {budget} of connector "
+                    f'"{self.connector}", so the model does not think',
+                    ("maxTokens",),
+                    warning=True,
+                )
         if self.temperature is not None and self.temperature > _HOTTEST:
             shown = dumps(self.temperature)
             yield Finding(

@@ -353,6 +353,22 @@ flows:
     assert problems == ([("8:26", *found)] if found else [])
 
 
+@pytest.mark.parametrize(
+    ("keys", "warned"),
+    [("maxTokens: 2000", True), ("maxTokens: 2001", False), ("maxTokens: 2000\nreasoningEffort: high", False)],
+    ids=["too few", "enough", "another way to think"],
+)
+def test_a_cap_that_leaves_no_room_to_think_is_warned_of(keys, warned):
+    text = config_text(f"{keys}\n{TOOL}").replace("llm-scripted", "llm-anthropic")
+    text = text.replace("{turns: [{text: x}]}", "{apiKey: k, thinking: budgeted, thinkingBudget: 2000}")
+    message = (
+        'ai-agent: `maxTokens` is 2000, not above the `thinkingBudget` 2000 of connector "m", '
+        "so the model does not think"
+    )
+
+    assert [one.message for one in harness.config(text).warnings] == ([message] if warned else [])
+
+
 def test_blocks_of_tools_and_default_are_addressed_by_their_names():
     keys = (
         "name: plan\n"
