@@ -106,7 +106,7 @@ def read(fields: Mapping[str, Json]) -> Asked:
     options = _mapping(fields, "stream_options")
     caps = [_cap(fields, name) for name in ("max_completion_tokens", "max_tokens")]
     ignored = sorted(name for name, value in fields.items() if name not in _KNOWN and value is not None)
-    if form.get("type", "text") not in {"text", "json_schema"}:
+    if form.get("type", "text") not in ("text", "json_schema"):
         ignored.append("response_format")
     turns = tuple(turn for message in messages for turn in _turn(message, names))
     calls = (part for turn in turns for part in turn.parts if isinstance(part, ToolCall))

@@ -30,7 +30,7 @@ _KINDS: Final[dict[str, type]] = {
 SCHEMA: Final[dict[str, Json]] = {
     name: {"type": list(kinds), "items": {"type": "string"}} if "array" in kinds else {"type": list(kinds)}
     for name, (kinds, _) in _FIELDS.items()
-}
+} | {"max_tokens": {"type": ["integer", "null"], "minimum": 1}}
 """The JSON Schema of each field."""
 _KEPT: Final = ("stop", "stream", "stream_options", "user")
 

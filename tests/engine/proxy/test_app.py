@@ -515,6 +515,7 @@ BROKEN_HISTORY = [
         ("gemini", {"parallel_tool_calls": False, "tools": [TOOL]}, "parallel_tool_calls"),
         ("anthropic", {"parallel_tool_calls": False, "tools": [TOOL]}, None),
         ("gemini", {"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        ("gemini", {"response_format": {"type": ["text"]}}, "response_format"),
         ("anthropic", {"reasoning_effort": "low", "tools": [TOOL], "tool_choice": "required"}, "reasoning_effort"),
         ("anthropic", {"reasoning_effort": "low", "tools": [TOOL]}, None),
         (
