@@ -293,6 +293,8 @@ async def rename(store: Store, old: str, new: str) -> None:
     def work(db: Connection) -> None:
         if agents.agent(db, old) is None:
             raise not_found(old, agents.names(db))
+        if new == old:
+            raise UsageError(f'the agent "{old}" has that name already', hint="choose another name")
         if agents.is_taken(db, new):
             raise UsageError(f'there is an agent "{new}" already', hint="choose another name, or delete that one first")
         agents.rename(db, old, new)

@@ -641,7 +641,7 @@ def test_what_an_imported_agent_needs_and_the_config_lacks_is_told(agents: Any) 
         ),
         (
             "rename greet greet",
-            ('there is an agent "greet" already', "choose another name, or delete that one first", 2),
+            ('the agent "greet" has that name already', "choose another name", 2),
         ),
         (
             "list --store :memory:",

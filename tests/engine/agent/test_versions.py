@@ -287,10 +287,11 @@ async def test_a_new_name_takes_value_versions_and_drafts_along(filled: Store) -
     [
         ("a", "b", 'there is an agent "b" already'),
         ("a", "d", 'there is an agent "d" already'),
+        ("a", "a", 'the agent "a" has that name already'),
         ("a", "a@2", "`a@2` is no name of an agent"),
         ("nope", "c", 'agent "nope" not found'),
     ],
-    ids=["taken", "a draft", "no name", "missing"],
+    ids=["taken", "a draft", "its own", "no name", "missing"],
 )
 async def test_a_name_that_cannot_be_given_changes_nothing(filled: Store, old: str, new: str, message: str) -> None:
     await versions.deploy(filled, "b", value("b"), ANN)
