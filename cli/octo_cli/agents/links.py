@@ -106,7 +106,7 @@ def pin(
     if write:
         files.save()
     if desk.as_document:
-        desk.put({"pinned": pinned, "written": write})
+        desk.put({"pinned": pinned, "written": write and bool(pinned)})
     else:
         verb = "pinned" if write else "would pin"
         desk.text(
@@ -129,8 +129,8 @@ def save(
 ) -> int:
     """Make an agent with a name of the one in a block, and print the block that links it
 
-    The agent is deployed into the store. With `--write` the block in the file links it from now on; its comments stay,
-    but for those inside of what belongs to the agent now.
+    The agent is deployed into the store, if it is not there with this very value. With `--write` the block in the file
+    links it from now on; its comments stay, but for those inside of what belongs to the agent now.
     """
     from octo.agent import authored, declared, folding, shown, versions
     from octo.config.resources import read_text
@@ -150,11 +150,15 @@ def save(
     value, warnings = declared.from_text(shown.yaml_text(value), f"{found.address} as {name}", name, loaded)
     desk.warn(warnings)
     value = authored.authored(value, partial(read_text, loaded.root))
-    if desk.read(lambda db: agents.is_taken(db, name)):
+    taken, row = desk.read(lambda db: (agents.is_taken(db, name), agents.agent(db, name)))
+    if taken and (row is None or row.hash != authored.digest(value)):
         raise UsageError(f'there is an agent "{name}" already', hint="choose another name")
     changes: dict[str, object] = {"agent": name, **dict.fromkeys(keys, REMOVED)}
     lines, lost = files.change(found.place.path, changes)
     deployed = desk.run(versions.deploy(desk.store, name, value, desk.change(f"out of {found.address}")))
+    if not desk.as_document:
+        new = f"deployed {name} v{deployed.version}"
+        desk.session.tell(new if deployed.is_new else f"{name}: unchanged at v{deployed.version}")
     if write:
         files.save()
     _answer(desk, lines, lost, write, {"name": name, "version": deployed.version})

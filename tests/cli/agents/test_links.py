@@ -129,6 +129,7 @@ def test_a_pin_is_written_into_the_config_and_every_comment_stays(agents: Any, t
     assert agents("pin", terminal="out err") == ("pinned f.sort to triage@1\n", "", 0)
     assert (tmp_path / "a.yaml").read_text(encoding="utf-8") == CONFIG.replace("agent: triage ", "agent: triage@1 ")
     assert agents("pin", terminal="out err") == ("nothing to pin\n", "", 0)
+    assert json.loads(agents("pin").stdout) == {"pinned": [], "written": False}
 
 
 @pytest.mark.usefixtures("stored")
@@ -191,7 +192,7 @@ def test_links_of_processors_and_of_tools_are_pinned_once(agents: Any, tmp_path:
 def test_an_agent_of_a_block_becomes_one_with_a_name(agents: Any, octo: Any, tmp_path: Path) -> None:
     saved = agents("save", "--flow", "f", "--block", "do", "--name", "team/doer", terminal="out err")
 
-    assert saved == (block_lines(SAVED), "", 0)
+    assert saved == (block_lines(SAVED), "deployed team/doer v1\n", 0)
     assert (tmp_path / "a.yaml").read_text(encoding="utf-8") == CONFIG
     assert json.loads(octo("agents", "show", "team/doer").stdout)["value"] == {
         "connector": "m",
@@ -219,8 +220,18 @@ def test_saving_and_unlinking_loses_nothing(agents: Any, octo: Any, tmp_path: Pa
     }
 
 
-def test_an_agent_of_that_name_stays_as_it_is(agents: Any, octo: Any) -> None:
+def test_a_block_that_was_saved_can_be_linked_afterwards(agents: Any, tmp_path: Path) -> None:
+    place = ("--flow", "f", "--block", "do", "--name", "team/doer")
+    agents("save", *place)
+
+    again = agents("save", *place, "--write", terminal="out err")
+    assert again == (block_lines(SAVED), "team/doer: unchanged at v1\n", 0)
+    assert (tmp_path / "a.yaml").read_text(encoding="utf-8").endswith(SAVED)
+
+
+def test_an_agent_of_that_name_stays_as_it_is(agents: Any, tmp_path: Path) -> None:
     agents("save", "--flow", "f", "--block", "do", "--name", "doer")
+    (tmp_path / "a.yaml").write_text(CONFIG.replace("Do it for", "Do all for"), encoding="utf-8")
 
     assert agents("save", "--flow", "f", "--block", "do", "--name", "doer", terminal="out err") == (
         "",
