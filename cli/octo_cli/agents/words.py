@@ -127,7 +127,8 @@ def put_list(desk: Desk, found: Sequence[Listed]) -> None:
     head = ["NAME", "VERSION", "DRAFT", "MODEL", "TOOLS", "SOURCE", "DRIFT", "UPDATED", "LINKED BY"]
     rows = [_row(one, desk.now) for one in found]
     colours = {"NAME": lambda _: "cyan", "DRAFT": lambda _: "yellow", "DRIFT": lambda _: "red"}
-    table.put(desk.session, head, rows, cut=("SOURCE", "LINKED BY", "MODEL", "NAME"), right=("TOOLS",), colours=colours)
+    cut = ("SOURCE", "LINKED BY", "MODEL", "UPDATED", "NAME")
+    table.put(desk.session, head, rows, cut=cut, right=("TOOLS",), colours=colours)
 
 
 def _row(one: Listed, now: int) -> list[str]:
@@ -277,7 +278,7 @@ def put_history(desk: Desk, row: AgentRow, kept: Sequence[VersionRow]) -> None:
         for one in kept
     ]
     colours = {"VERSION": lambda _: "cyan", "": lambda _: "green", "HASH": lambda _: "bright_black"}
-    table.put(desk.session, head, rows, cut=("NOTE", "ORIGIN"), colours=colours)
+    table.put(desk.session, head, rows, cut=("NOTE", "ORIGIN", "BY"), colours=colours)
     gone = [f"versions before v{kept[-1].version} were trimmed or cleared"] if kept and kept[-1].version > 1 else []
     desk.text("\n".join(["", *gone, CAVEAT]))
 

@@ -175,6 +175,19 @@ def test_a_table_is_no_wider_than_the_terminal(agents: Any, monkeypatch: pytest.
     assert "…" in row
 
 
+@pytest.mark.parametrize("verb", ["list", "history greet"])
+def test_a_long_name_of_a_user_is_cut_before_that_of_the_agent(
+    agents: Any, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    agents(f"deploy greet --file one.agent.yaml --user {'x' * 80}")
+    _, row, *_ = agents(verb, terminal="out").stdout.splitlines()
+
+    assert len(row) <= 70
+    assert "…" in row
+    assert row.startswith(("greet  v1", "v1  "))
+
+
 def test_a_terminal_gets_colours_and_a_pipe_none(agents: Any) -> None:
     deploy(agents, "one", "two")
     colours = {"NO_COLOR": ""}
