@@ -42,6 +42,19 @@ def test_what_is_wrong_with_it_is_told_where_it_stands(validate: Any) -> None:
     assert [problem["message"] for problem in found["problems"]] == ['unknown field "modle" in agent `desk`']
 
 
+@pytest.mark.parametrize("name", ["desk.agent.yml", "DESK.AGENT.YAML"])
+def test_a_file_with_nearly_the_name_of_an_agent_file_is_told(octo: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / name).write_text("connector: x\nprompt: y\n", encoding="utf-8")
+    (tmp_path / "app.yaml").write_text("flows: [{name: f, process: []}]\n", encoding="utf-8")
+
+    told = octo("validate", "--config", "app.yaml", terminal="err")
+    assert told.status == 0
+    assert (
+        f"warning: `agents/{name}` is not read: the name of an agent file ends with `.agent.yaml`\nhint: rename it\n"
+    ) in told.stderr
+
+
 def test_a_literal_secret_is_a_warning_and_strictly_a_problem(validate: Any) -> None:
     text = "connector: x\nprompt: sk-abcdefghij0123456789\n"
     told = (
