@@ -187,7 +187,10 @@ def _branch(block: Block, name: str | None) -> Chain:
     branches = list(block.branches())
     names = [branch.name for branch in branches]
     if name is None:
-        raise UsageError(f"block `{block.place.selector}` needs a branch here (branches: {', '.join(names) or 'none'})")
+        raise UsageError(
+            f"block `{block.place.selector}` needs a branch here (branches: {', '.join(names) or 'none'})",
+            hint=f"write it like `{block.place.selector}[{names[0]}].block`" if names else None,
+        )
     for branch in branches:
         if branch.name == name:
             return branch.chain

@@ -80,6 +80,13 @@ def test_an_address_that_finds_nothing_says_what_exists(address, message):
     assert str(caught.value).replace(str(loaded.origin.path), "FILE") == message
 
 
+def test_an_address_without_a_branch_says_how_one_is_written():
+    with pytest.raises(UsageError) as caught:
+        find(config(CONFIG), "main.if.inner")
+
+    assert caught.value.hint == "write it like `if[then].block`"
+
+
 @pytest.mark.parametrize(
     ("address", "name", "mark"),
     [
