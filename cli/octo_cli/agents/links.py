@@ -146,6 +146,9 @@ def save(
             f"`{found.address}` links an agent already", hint="`octo agents unlink` puts it into the block"
         )
     editing.check_name(name)
+    for other in loaded.declared_agents:
+        if other.name == name:
+            raise UsageError(f'{other.location}: an agent "{name}" is declared here', hint="choose another name")
     value, keys = folding.taken_out(written)
     value, warnings = declared.from_text(shown.yaml_text(value), f"{found.address} as {name}", name, loaded)
     desk.warn(warnings)

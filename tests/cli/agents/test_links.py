@@ -229,6 +229,15 @@ def test_a_block_that_was_saved_can_be_linked_afterwards(agents: Any, tmp_path: 
     assert (tmp_path / "a.yaml").read_text(encoding="utf-8").endswith(SAVED)
 
 
+def test_a_name_that_the_config_declares_is_taken(agents: Any) -> None:
+    assert agents("save", "--flow", "f", "--block", "do", "--name", "triage", terminal="out err") == (
+        "",
+        'error: a.yaml:9:5: an agent "triage" is declared here\nhint: choose another name\n',
+        2,
+    )
+    assert [one["name"] for one in json.loads(agents("list").stdout)["agents"]] == ["triage"]
+
+
 def test_an_agent_of_that_name_stays_as_it_is(agents: Any, tmp_path: Path) -> None:
     agents("save", "--flow", "f", "--block", "do", "--name", "doer")
     (tmp_path / "a.yaml").write_text(CONFIG.replace("Do it for", "Do all for"), encoding="utf-8")

@@ -80,3 +80,26 @@ def test_nothing_is_written_when_a_config_is_checked(octo: Any, tmp_path: Path) 
         0,
     )
     assert not (tmp_path / ".octo").exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "status", "problems"),
+    [
+        ("desk@1", 0, []),
+        ("desk@2", 2, [('agent "desk" has no version 2', "the next run stores what is declared as version 1")]),
+    ],
+)
+def test_a_pin_to_an_agent_that_no_run_has_stored_yet(
+    octo: Any, tmp_path: Path, link: str, status: int, problems: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]\n"
+        "agents: {desk: {connector: m, prompt: p}}\n"
+        f"flows: [{{name: f, process: [{{type: ai-agent, name: b, agent: {link}}}]}}]\n",
+        encoding="utf-8",
+    )
+
+    told = octo("validate", "--config", "app.yaml", "--json")
+
+    assert told.status == status
+    assert [(one["message"], one["hint"]) for one in json.loads(told.stdout)["problems"]] == problems
