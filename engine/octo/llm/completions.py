@@ -135,7 +135,7 @@ def read(fields: Mapping[str, Json]) -> Asked:
 
 
 def _cap(fields: Mapping[str, Json], name: str) -> int | None:
-    cap = _field(fields, name, int, None)
+    cap: int | None = _field(fields, name, int, None)
     if cap is not None and cap < 1:
         raise _unlike(name, cap, "a whole number from 1")
     return cap
