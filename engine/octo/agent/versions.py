@@ -69,7 +69,8 @@ async def resolve(
     """What an agent is at this moment: the pinned version, else the draft of a user, else what is deployed.
 
     `declared` are values of the config that the store could not take, or not yet; they count before what it holds, and
-    are version 1 of an agent that it does not know. Raises OctoError when there is no such agent or version, or when what is stored is no value.
+    are version 1 of an agent that it does not know. Raises OctoError when there is no such agent or version, or when
+    what is stored is no value.
     """
     if version is None and name in declared:
         return Resolved(name, declared[name], None, "deployed", authored.digest(declared[name]))
