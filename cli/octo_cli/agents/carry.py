@@ -53,6 +53,7 @@ def export(
     """
     from octo.agent import bundle, shown, versions
     from octo.agent.references import Reference
+    from octo.config import literal
     from octo.store import agents
 
     desk = desks.begin(context, store, config, user, json=json, debug=debug)
@@ -79,6 +80,8 @@ def export(
     document, absent = desk.read(work)
     for one in absent:
         words.warn(desk, f"{one} is needed, and is not there")
+    for path in literal.secrets(document):
+        words.warn(desk, f"`{_place(document, path)}` looks like a secret, and is exported as it is")
     if json:
         desk.put(document)
         return 0
@@ -136,6 +139,16 @@ def import_(
         lines = [f"imported {name} v{pushed[name]}" if name in pushed else f"{name}: unchanged" for name in names]
         desk.text("\n".join(lines))
     return 0
+
+
+def _place(document: Json, path: tuple[str | int, ...]) -> str:
+    """A path of the bundle in words: entries of a list by their names."""
+    words: list[str] = []
+    for key in path:
+        document = document[key]  # the path leads through mappings and lists
+        name = document.get("name") if isinstance(key, int) and isinstance(document, dict) else None
+        words.append(str(name or key))
+    return ".".join(words)
 
 
 def _without_streaming(entries: Json) -> list[str]:

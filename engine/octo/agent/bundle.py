@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from octo.agent import authored
 from octo.agent.declared import Declared
 from octo.agent.references import Reference, references
+from octo.config import literal
 from octo.errors import ConfigError, OctoError, Problem
 from octo.values import Json
 
@@ -23,6 +24,8 @@ FILES: Final = "x-files"
 """Where the texts of files stand, by their paths below the config."""
 
 _SECRET: Final = re.compile("key|token|secret|password|passwd|credential|authorization", re.IGNORECASE)
+_USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)(?![^/?#\s@]*\$\{[^}]*\}@)[^/?#\s@]+@", re.IGNORECASE)
+"""The name and the password in an address, unless a variable holds the password."""
 _SECTIONS: Final = {"connector": "connectors", "flow": "flows", "processor": "processors"}
 _ORDER: Final = ("env", "resources", "connectors", "agents", "processors", "flows", FILES)
 
@@ -167,14 +170,22 @@ class _Written:
         return {**connector, "settings": self._referring(settings, str(connector["name"]))}
 
     def _referring(self, settings: Mapping[str, Json], prefix: str) -> dict[str, Json]:
-        changed: dict[str, Json] = {}
-        for key, item in settings.items():
-            if isinstance(item, dict):
-                changed[key] = self._referring(item, f"{prefix}_{key}")
-            elif isinstance(item, str) and item and "${" not in item and _SECRET.search(key):
-                name = re.sub(r"\W", "_", f"{prefix}_{key}").upper()
-                self._made[name] = {"name": name, "required": True, "secret": True}
-                changed[key] = f"${{{name}}}"
-            else:
-                changed[key] = item
-        return changed
+        return {key: self._reference(item, key, f"{prefix}_{key}") for key, item in settings.items()}
+
+    def _reference(self, item: Json, key: str, prefix: str) -> Json:
+        """What is written below a key, with variables in the place of credentials."""
+        if isinstance(item, dict):
+            return self._referring(item, prefix)
+        if isinstance(item, list):
+            return [self._reference(one, key, f"{prefix}_{index}") for index, one in enumerate(item)]
+        if not isinstance(item, str) or not item:
+            return item
+        if "${" not in item and (_SECRET.search(key) or literal.is_secret(item)):
+            return self._variable_of(prefix)
+        return _USER.sub(lambda found: f"{found[1]}{self._variable_of(prefix + '_user')}@", item)
+
+    def _variable_of(self, prefix: str) -> str:
+        """A reference to a variable that holds a credential from now on."""
+        name = re.sub(r"\W", "_", prefix).upper()
+        self._made[name] = {"name": name, "required": True, "secret": True}
+        return f"${{{name}}}"

@@ -137,7 +137,10 @@ def check(
         try:
             agent = registry.named_agent().model_validate(filled, context=context)
         except ValidationError as error:
-            problems += describer.problems(error, below=("agents", index), unresolved=unresolved)
+            faults = list(describer.problems(error, below=("agents", index), unresolved=unresolved))
+            problems += faults
+            if all(fault.severity == "warning" for fault in faults) and not _has_prompt(written):
+                problems.append(describer.at(("agents", index), "ai-agent requires a prompt", "add `prompt:`"))
         for path in literal.secrets(written):
             problem = describer.at(("agents", index, *path), LITERAL, LITERAL_HINT, warning=True)
             problems.append(replace(problem, excerpt=Excerpt("***", 1, 3)))
@@ -149,3 +152,9 @@ def check(
         source = Path(document.file).absolute()
         declared.append(DeclaredAgent(name, written, source, document.location(place), agent))
     return declared, problems
+
+
+def _has_prompt(written: Mapping[str, Json]) -> bool:
+    """Whether it says what to do; what the model of an agent says of that is not asked where a name leads nowhere."""
+    prompt = written.get("prompt", written.get("system_prompt"))
+    return bool(prompt.strip()) if isinstance(prompt, str) else prompt is not None

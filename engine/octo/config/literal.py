@@ -15,10 +15,15 @@ _SHAPES: Final = re.compile(
 """What keys of well-known providers look like."""
 
 
+def is_secret(text: str) -> bool:
+    """Whether a text looks like a key, or holds one."""
+    return _SHAPES.search(text) is not None
+
+
 def secrets(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Where texts stand that look like a key or a password."""
     match value:
-        case str() if _SHAPES.search(value):
+        case str() if is_secret(value):
             yield path
         case dict():
             for key, item in value.items():

@@ -568,6 +568,41 @@ def test_agents_are_carried_to_another_store(agents: Any, octo: Any) -> None:
     assert one["hash"] == other["hash"]
 
 
+def test_no_credential_of_a_connector_is_carried_and_one_of_an_agent_is_told(agents: Any) -> None:
+    key = "sk-" + "a" * 30
+    Path("app.yaml").write_text(
+        "env: [{name: PW, default: x}]\n"
+        "connectors:\n"
+        "  - name: far\n"
+        "    type: llm-anthropic\n"
+        f"    settings: {{apiKey: k, baseURL: 'https://u:hidden@far.example/v1', headers: {{x-more: {key}}}}}\n"
+        "  - {name: near, type: llm-anthropic, settings: {apiKey: k, baseURL: 'https://u:${PW}@near.example'}}\n"
+        "agents:\n"
+        f"  a: {{connector: far, prompt: p, description: {key}}}\n"
+        "  b: {connector: near, prompt: p}\n",
+        encoding="utf-8",
+    )
+
+    told = agents("export a b --with-deps --config app.yaml", terminal="err")
+    assert "warning: `agents.a.description` looks like a secret, and is exported as it is\n" in told.stderr
+    assert "hidden" not in told.stdout
+    assert told.stdout.count(key) == 1
+    for line in ("https://${FAR_BASEURL_USER}@far.example/v1", "https://u:${PW}@near.example", "${FAR_HEADERS_X_MORE}"):
+        assert line in told.stdout
+
+
+@pytest.mark.parametrize("verb", ["import b.yaml", "deploy a --file a.yaml"])
+@pytest.mark.parametrize("prompt", ["", "prompt: null", "prompt: ' '"])
+def test_an_agent_without_a_prompt_does_not_come_into_the_store(agents: Any, verb: str, prompt: str) -> None:
+    Path("b.yaml").write_text(f"agents:\n  - name: a\n    connector: far\n    {prompt}\n", encoding="utf-8")
+    Path("a.yaml").write_text(f"connector: far\n{prompt}\n", encoding="utf-8")
+    told = agents(verb, terminal="err")
+
+    assert "ai-agent requires a prompt" in told.stderr
+    assert told.status == 2
+    assert answer(agents("list")) == {"agents": []}
+
+
 def test_a_key_of_other_tools_is_left_out_at_import(agents: Any) -> None:
     Path("b.yaml").write_text("agents: {a: {connector: llm, prompt: x, streaming: true}}\n", encoding="utf-8")
     outcome = agents("import b.yaml", terminal="err")
