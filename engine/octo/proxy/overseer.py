@@ -12,9 +12,10 @@ from octo.proxy.access import Entry
 from octo.values import Json
 
 _MATTERS: Final = re.compile(
-    rb'\[DONE\]|"(usage|finish_reason|error|message_stop|response\.(completed|incomplete|failed))"'
+    rb'\[DONE\]|"(usage|finish_reason|error)"\s*+:\s*+(?!null)'
+    rb'|"(error|message_stop|response\.(completed|incomplete|failed))"\s*+[,}]'
 )
-"""What events hold that are worth reading; most of them are pieces of text."""
+"""What events hold that are worth reading; most are pieces of text, in which all of this is absent or null."""
 
 _LAST: Final = frozenset({"message_stop", "response.completed", "response.incomplete"})
 """The types of the events that end an answer of Anthropic and one of the Responses API."""
