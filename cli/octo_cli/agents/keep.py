@@ -69,9 +69,10 @@ def rename(
     from octo.store import agents
 
     desk = desks.begin(context, store, config, user, json=json, debug=debug)
+    row = desk.read(lambda db: agents.agent(db, old))
     desk.run(versions.rename(desk.store, old, new))
     blocks = words.linked_from(desk).get(old, [])
-    configs, row = desk.read(lambda db: (agents.configs_that_ran(db, old), agents.agent(db, new)))
+    configs = desk.read(lambda db: agents.configs_that_ran(db, old))
     source = row.source if row else ""
     if desk.as_document:
         desk.put({"name": new, "was": old, "linkedBy": blocks, "configs": configs, "source": source or None})

@@ -279,7 +279,8 @@ def put_history(desk: Desk, row: AgentRow, kept: Sequence[VersionRow]) -> None:
     ]
     colours = {"VERSION": lambda _: "cyan", "": lambda _: "green", "HASH": lambda _: "bright_black"}
     table.put(desk.session, head, rows, cut=("NOTE", "ORIGIN", "BY"), colours=colours)
-    gone = [f"versions before v{kept[-1].version} were trimmed or cleared"] if kept and kept[-1].version > 1 else []
+    oldest = kept[-1].version if kept else 1
+    gone = [f"versions before v{oldest} were trimmed, cleared or deleted"] if oldest > 1 else []
     desk.text("\n".join(["", *gone, CAVEAT]))
 
 

@@ -69,18 +69,18 @@ async def resolve(
     """What an agent is at this moment: the pinned version, else the draft of a user, else what is deployed.
 
     `declared` are values of the config that the store could not take, or not yet; they count before what it holds, and
-    are version 1 of an agent that it does not know. Raises OctoError when there is no such agent or version, or when
-    what is stored is no value.
+    are the next version of an agent that it does not know. Raises OctoError when there is no such agent or version, or
+    when what is stored is no value.
     """
     if version is None and name in declared:
         return Resolved(name, declared[name], None, "deployed", authored.digest(declared[name]))
     found = await store.read(lambda db: _found(db, name, version, draft_of), None)
     if found is None and name in declared:
-        if version != 1:
-            raise UsageError(
-                f'agent "{name}" has no version {version}', hint="the next run stores what is declared as version 1"
-            )
-        return Resolved(name, declared[name], 1, "pinned", authored.digest(declared[name]))
+        next_version = await store.read(lambda db: agents.next_version(db, name), 1)
+        if version != next_version:
+            hint = f"the next run stores what is declared as version {next_version}"
+            raise UsageError(f'agent "{name}" has no version {version}', hint=hint)
+        return Resolved(name, declared[name], version, "pinned", authored.digest(declared[name]))
     if found is None:
         known: list[str] = await store.read(agents.names, [])
         raise not_found(name, [*known, *declared], in_memory=store.path is None)

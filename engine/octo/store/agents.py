@@ -108,23 +108,18 @@ def current(db: Connection, name: str) -> tuple[str, int, str] | None:
 
 def write(db: Connection, name: str, written: Written) -> int:
     """Append a version, put it in force, and trim the oldest; its number."""
-    row = db.execute("SELECT next_version FROM agent WHERE name = ?", (name,)).fetchone()
-    version: int = row[0] if row else 1
+    version = next_version(db, name)
+    _count_from(db, name, version + 1)
     db.execute(
         """
-        INSERT INTO agent (
-            name, value, hash, version, next_version, updated_at, updated_by, connector, model, tools, description
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO agent (name, value, hash, version, updated_at, updated_by, connector, model, tools, description)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (name) DO UPDATE
         SET value = excluded.value, hash = excluded.hash, version = excluded.version,
-            next_version = excluded.next_version, updated_at = excluded.updated_at, updated_by = excluded.updated_by,
-            connector = excluded.connector, model = excluded.model, tools = excluded.tools,
-            description = excluded.description
+            updated_at = excluded.updated_at, updated_by = excluded.updated_by, connector = excluded.connector,
+            model = excluded.model, tools = excluded.tools, description = excluded.description
         """,
-        (
-            *(name, written.value, written.hash, version, version + 1, written.at, written.by),
-            *written.outline,
-        ),
+        (name, written.value, written.hash, version, written.at, written.by, *written.outline),
     )
     db.execute(
         """
@@ -140,6 +135,23 @@ def write(db: Connection, name: str, written: Written) -> int:
 def set_source(db: Connection, name: str, source: str, source_hash: str) -> None:
     """Note which file declares an agent, and what was taken from there."""
     db.execute("UPDATE agent SET source = ?, source_hash = ? WHERE name = ?", (source, source_hash, name))
+
+
+def next_version(db: Connection, name: str) -> int:
+    """The number of the next version under a name. No number comes twice, whatever became of earlier agents."""
+    found = db.execute("SELECT next_version FROM agent_counter WHERE name = ?", (name,)).fetchone()
+    number: int = found[0] if found else 1
+    return number
+
+
+def _count_from(db: Connection, name: str, number: int) -> None:
+    db.execute(
+        """
+        INSERT INTO agent_counter (name, next_version) VALUES (?, ?)
+        ON CONFLICT (name) DO UPDATE SET next_version = max(next_version, excluded.next_version)
+        """,
+        (name, number),
+    )
 
 
 def _trim(db: Connection, name: str) -> None:
@@ -236,13 +248,18 @@ def is_taken(db: Connection, name: str) -> bool:
 
 
 def rename(db: Connection, old: str, new: str) -> None:
-    """Give an agent another name, with its versions and drafts."""
+    """Give an agent another name, with its versions and drafts. No file declares it under that name.
+
+    Both names go on counting from where it is, so that pins to the old one never mean another agent.
+    """
+    _count_from(db, new, next_version(db, old))
+    set_source(db, old, "", "")
     for table in ("agent", "agent_version", "agent_draft"):
         db.execute(f"UPDATE {table} SET name = ? WHERE name = ?", (new, old))
 
 
 def delete(db: Connection, name: str) -> tuple[int, int]:
-    """Delete an agent; how many versions and drafts went with it."""
+    """Delete an agent; how many versions and drafts went with it. Its numbers are not given again."""
     db.execute("DELETE FROM agent WHERE name = ?", (name,))
     gone = db.execute("DELETE FROM agent_version WHERE name = ?", (name,)).rowcount
     return gone, db.execute("DELETE FROM agent_draft WHERE name = ?", (name,)).rowcount

@@ -259,6 +259,13 @@ def _times_of_entries(db: Connection) -> None:
         db.execute(f"DROP TABLE IF EXISTS {table}")
 
 
+def _counters_of_versions(db: Connection) -> None:
+    """Versions are counted beside the agents, so that the count outlives them."""
+    db.execute("CREATE TABLE agent_counter (name TEXT PRIMARY KEY, next_version INTEGER NOT NULL) WITHOUT ROWID")
+    db.execute("INSERT INTO agent_counter SELECT name, next_version FROM agent")
+    db.execute("ALTER TABLE agent DROP COLUMN next_version")
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _entries,
     _runs,
@@ -268,5 +275,6 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _agents,
     _values_of_drafts,
     _times_of_entries,
+    _counters_of_versions,
 )
 LATEST: Final = len(STEPS)

@@ -273,7 +273,7 @@ def test_the_history_says_when_older_versions_are_gone(agents: Any) -> None:
     deploy(agents, "one", "two")
     agents("clear-history greet --yes")
 
-    assert "versions before v2 were trimmed or cleared\n" in agents("history greet", terminal="out").stdout
+    assert "versions before v2 were trimmed, cleared or deleted\n" in agents("history greet", terminal="out").stdout
     found = answer(agents("history greet --json"))
     assert (found["current"], found["olderGone"], len(found["versions"])) == (2, True, 1)
     assert list(found["versions"][0]) == ["version", "current", "at", "by", "origin", "hash", "note"]
@@ -517,7 +517,8 @@ def test_a_declared_agent_comes_back_after_it_was_deleted(agents: Any, octo: Any
     assert outcome.stderr == "warning: `app.yaml` declares desk: it comes back with the next load\n"
 
     octo("invoke", "--config", "app.yaml", "--flow", "find")
-    assert [one["version"] for one in answer(agents("list"))["agents"]] == [1]
+    assert [one["version"] for one in answer(agents("list"))["agents"]] == [2]
+    assert "versions before v2 were trimmed, cleared or deleted\n" in agents("history desk", terminal="out").stdout
 
 
 def test_an_agent_of_another_file_is_adopted(agents: Any, octo: Any) -> None:

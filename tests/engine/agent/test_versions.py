@@ -282,6 +282,31 @@ async def test_a_new_name_takes_value_versions_and_drafts_along(filled: Store) -
     assert await history(filled) == []
 
 
+async def test_no_number_comes_twice_under_a_name(filled: Store) -> None:
+    await versions.delete(filled, "a")
+    assert (await versions.deploy(filled, "a", value("again"), ANN)).version == 4
+
+    await versions.rename(filled, "a", "b")
+    assert (await versions.deploy(filled, "a", value("another"), ANN)).version == 5
+    assert (await versions.deploy(filled, "b", value("changed"), ANN)).version == 5
+    with pytest.raises(UsageError) as caught:
+        await versions.resolve(filled, "a", 4)
+    assert caught.value.message == 'agent "a" has no version 4: version 5 is kept'
+
+
+async def test_an_agent_that_comes_back_goes_on_counting_before_it_is_stored(filled: Store) -> None:
+    await versions.delete(filled, "a")
+    declared = {"a": value("declared")}
+
+    assert (await versions.resolve(filled, "a", 4, declared=declared)).value == value("declared")
+    with pytest.raises(UsageError) as caught:
+        await versions.resolve(filled, "a", 1, declared=declared)
+    assert (caught.value.message, caught.value.hint) == (
+        'agent "a" has no version 1',
+        "the next run stores what is declared as version 4",
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

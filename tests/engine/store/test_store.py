@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from octo.agent import versions
+from octo.agent.versions import Change
 from octo.errors import StoreError
 from octo.store import entries, migrations, threads
 from octo.store.store import Store
@@ -77,22 +79,64 @@ async def test_a_directory_that_holds_other_things_is_not_hidden_from_git(tmp_pa
 
 
 async def test_an_older_store_keeps_its_entries_and_makes_its_search_index_anew(store: Store, file: Path) -> None:
-    with closing(sqlite3.connect(file, isolation_level=None)) as db:
-        for step in migrations.STEPS[:7]:
-            step(db)
-        db.execute(f"PRAGMA application_id = {migrations.APPLICATION_ID}")
-        db.execute("PRAGMA user_version = 7")
-        db.execute("INSERT INTO entries VALUES ('user', 'agent-memory/old', 1, '[]', NULL)")
-        db.execute("CREATE TABLE kept_sources (kind, id)")
-        db.execute("CREATE TABLE kept_texts (text)")
-        db.execute("CREATE VIRTUAL TABLE kept_index USING fts5(text)")
-        db.execute("CREATE TRIGGER kept_entries_gone AFTER DELETE ON entries BEGIN DELETE FROM kept_sources; END")
+    made_by(
+        file,
+        7,
+        "INSERT INTO entries VALUES ('user', 'agent-memory/old', 1, '[]', NULL)",
+        "CREATE TABLE kept_sources (kind, id)",
+        "CREATE TABLE kept_texts (text)",
+        "CREATE VIRTUAL TABLE kept_index USING fts5(text)",
+        "CREATE TRIGGER kept_entries_gone AFTER DELETE ON entries BEGIN DELETE FROM kept_sources; END",
+    )
 
     def work(db: Connection) -> list[str]:
         return [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE name GLOB 'kept_*'")]
 
     assert await store.read(work, ["unread"]) == []
     assert await store.read(threads.rows, []) == [threads.Row("old", 1, 2, None)]
+
+
+@pytest.mark.parametrize("version", range(migrations.LATEST))
+async def test_a_store_of_any_version_is_brought_up_to_this_one(store: Store, file: Path, version: int) -> None:
+    made_by(file, version)
+    await store.write(add("a"))
+
+    assert await store.read(keys, []) == ["a"]
+    with Store(file.parent / "new") as new:
+        await new.write(add("a"))
+        assert await store.read(tables, []) == await new.read(tables, [])
+
+
+async def test_agents_of_an_older_store_go_on_counting(store: Store, file: Path) -> None:
+    made_by(
+        file,
+        8,
+        """
+        INSERT INTO agent (name, hash, version, next_version, updated_at, updated_by, connector, model, tools,
+            description, value)
+        VALUES ('a', '', 3, 7, 1, 'ann', 'llm', '', 0, '', '{}')
+        """,
+    )
+    deployed = await versions.deploy(store, "a", {"connector": "llm", "prompt": "x"}, Change("ann", 1))
+
+    assert deployed.version == 7
+
+
+def made_by(file: Path, version: int, *statements: str) -> None:
+    """A store as an older octo left it."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        for step in migrations.STEPS[:version]:
+            step(db)
+        db.execute(f"PRAGMA application_id = {migrations.APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {version}")
+        for statement in statements:
+            db.execute(statement)
+
+
+def tables(db: Connection) -> list[Any]:
+    """The names of all tables with their columns, and of what belongs to them."""
+    found = db.execute("SELECT type, name FROM sqlite_master ORDER BY name").fetchall()
+    return [(type, name, db.execute(f'PRAGMA table_info("{name}")').fetchall()) for type, name in found]
 
 
 async def test_a_file_that_a_crash_left_empty_becomes_the_store(file: Path, store: Store) -> None:
