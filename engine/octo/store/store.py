@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
@@ -33,6 +34,9 @@ _ELSEWHERE: Final = "name another directory with `--store DIR`"
 class Store:
     """A store directory. Nothing is opened before the first use, nothing is created before the first write.
 
+    A file that cannot be written, or whose directory cannot be, is read all the same. It is opened anew each time, so
+    a store that can be written by then is one like any other.
+
     Work on the store is a function of a connection. It runs without a pause, so no transaction is ever open while
     other tasks run; it may be called again when another process was in the way, so it touches nothing but the
     connection. `sqlite3` is imported with the first use, too.
@@ -49,19 +53,29 @@ class Store:
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Do work in one transaction: all of it is in the file when this returns, or nothing is."""
-        return await self._patiently(lambda: self._transaction("BEGIN IMMEDIATE", work))
+        return await self._patiently(lambda: _transaction(self._connection(), "BEGIN IMMEDIATE", work))
 
     async def read(self, work: Callable[[Connection], T], otherwise: T) -> T:
         """Do work that only reads, on one state of the store; `otherwise` when there is no store yet."""
         if not self.exists():
             return otherwise
-        return await self._patiently(lambda: self._transaction("BEGIN", work))
+
+        def attempt() -> T:
+            with self._to_read() as db:
+                return _transaction(db, "BEGIN", work)
+
+        return await self._patiently(attempt)
 
     async def maintain(self, work: Callable[[Connection], T]) -> T:
         """Do work on the whole file that cannot stand in a transaction. Raises StoreError when there is no store."""
         if not self.exists():
             raise StoreError(f"there is no store `{self}`", hint="it is created when something is first kept in it")
-        return await self._patiently(lambda: work(self._connection()))
+
+        def attempt() -> T:
+            with self._to_read() as db:
+                return work(db)
+
+        return await self._patiently(attempt)
 
     def exists(self) -> bool:
         """Whether there is something to read."""
@@ -89,19 +103,7 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ------------------------------------------------------------ transactions
-
-    def _transaction(self, begin: str, work: Callable[[Connection], T]) -> T:
-        db = self._connection()
-        db.execute(begin)
-        try:
-            result = work(db)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-        return result
+    # ------------------------------------------------------------ waiting for others
 
     async def _patiently(self, attempt: Callable[[], T]) -> T:
         """The result of an attempt, which is made again while another process holds the lock."""
@@ -130,10 +132,21 @@ class Store:
             self._db = self._open()
         return self._db
 
+    @contextmanager
+    def _to_read(self) -> Iterator[Connection]:
+        """The connection, or one for this moment where nothing can be written."""
+        if self._db is None and self.path is not None and _is_read_only(self.path):
+            with closing(self._open_to_read(self.path)) as db:
+                yield db
+        else:
+            yield self._connection()
+
     def _open(self) -> Connection:
         import sqlite3
 
         if self.path is not None:
+            if _is_read_only(self.path):
+                raise self._read_only()
             self._make_place(self.path)
         db = sqlite3.connect(self.path or ":memory:", timeout=_FIRST_WAIT, isolation_level=None)
         try:
@@ -145,6 +158,38 @@ class Store:
         except BaseException:
             db.close()
             raise
+        return db
+
+    def _open_to_read(self, path: Path) -> Connection:
+        """A connection to a store that cannot be written.
+
+        Without a log nobody writes to it, and nothing need be made beside it. With a log, SQLite needs the file there
+        by which those who read and those who write find out about each other.
+        """
+        import sqlite3
+
+        log = Path(f"{path}-wal")
+        mode = "mode=ro" if _size(log) else "immutable=1"
+        address = f"{path.absolute().as_uri()}?{mode}"
+        db = sqlite3.connect(address, uri=True, timeout=_FIRST_WAIT, isolation_level=None)
+        try:
+            version = self._version(db)
+            if version < migrations.LATEST:
+                raise StoreError(
+                    f"`{self}` is of version {version}, and cannot be written to bring it to {migrations.LATEST}",
+                    hint=f"make the file and its directory writable for once, or {_ELSEWHERE}",
+                )
+        except BaseException as error:
+            db.close()
+            if mode == "immutable=1" or _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            if _size(log):
+                raise StoreError(
+                    f"`{self}` cannot be read: its log `{log.name}` is not empty, and reading that takes write "
+                    "access to the directory",
+                    hint="make the directory writable, or copy both files to another and name it with `--store DIR`",
+                ) from error
+            return self._open_to_read(path)  # whoever had the log has ended
         return db
 
     def _make_place(self, path: Path) -> None:
@@ -169,6 +214,12 @@ class Store:
     def _no_place(self, directory: Path, error: OSError) -> StoreError:
         reason = "a file of that name exists" if directory.is_file() else _reason(error)
         return StoreError(f"cannot create the store `{directory}`: {reason}", hint=_ELSEWHERE)
+
+    def _read_only(self) -> StoreError:
+        return StoreError(
+            f"`{self}` cannot be written: the file or its directory is read-only",
+            hint=f"make the file and its directory writable, or {_ELSEWHERE}",
+        )
 
     def _version(self, db: Connection) -> int:
         """How many migrations the file has seen; raises StoreError for a file that must be left alone."""
@@ -225,7 +276,35 @@ class Store:
         return StoreError(f"`{self}`: {error}")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _transaction(db: Connection, begin: str, work: Callable[[Connection], T]) -> T:
+    db.execute(begin)
+    try:
+        result = work(db)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether there is a file that this process may read at most."""
+    files = (path.parent, path, Path(f"{path}-wal"), Path(f"{path}-shm"))
+    try:
+        return path.is_file() and not all(os.access(file, os.W_OK) for file in files if file.exists())
+    except OSError:  # it cannot even be looked at, and opening it says why
+        return False
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _code(error: BaseException) -> int:
     """The primary result code of SQLite; 0 when the fault is not SQLite's."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
