@@ -42,6 +42,8 @@ class Pushed:
     name: str
     version: int
     """The one that is in force now."""
+    before: str = ""
+    """The file that it is taken over from, for that does not declare it any more."""
 
 
 def read(config: Config) -> list[Declared]:
@@ -71,12 +73,19 @@ async def keep(runtime: Runtime) -> Mapping[str, dict[str, Json]]:
     if not config.declared_agents:
         return {}
     declared = read(config)
-    change = Change(user(config.environ), runtime.clock())
+    left: Mapping[str, dict[str, Json]] = _values(declared)
     try:
-        await push(runtime.store, declared, change)
+        left = await to_come(runtime.store, config)
+        pushed = await push(runtime.store, declared, Change(user(config.environ), runtime.clock())) if left else []
     except StoreError as error:
-        runtime.log("warn", f"versions, drafts and memory of agents are not kept: {error.message}")
-        return {one.name: one.value for one in declared}
+        names = ", ".join(f'"{name}"' for name in left)
+        which = f"agent {names} runs" if len(left) == 1 else f"agents {names} run"
+        runtime.log("warn", f"{which} as declared, and no version is kept: {error.message}")
+        return left
+    for one in pushed:
+        if one.before:
+            text = f'agent "{one.name}" is taken over from `{one.before}`, which does not declare it any more'
+            runtime.log("info", text)
     if runtime.store.path is None:
         runtime.log("info", "the store is in memory: versions, drafts and memory of agents end with the run")
     return {}
@@ -90,16 +99,20 @@ async def push(
     What is deployed or restored in the store stays as long as the file says what it said. Agents named by `adopt` are
     taken over from the file that declared them before; else that raises ConfigError.
     """
-    if not await store.read(lambda db: list(_news(db, declared, adopt)), list(declared)):
+    news = await store.read(lambda db: _news(db, declared, adopt), list(declared))
+    if not news:
         return []
-    return await store.write(lambda db: [_take(db, one, change) for one in _news(db, declared, adopt)])
+    return await store.write(lambda db: [_take(db, one, change, adopt) for one in _news(db, declared, adopt)])
 
 
 async def to_come(store: Store, config: Config) -> Mapping[str, dict[str, Json]]:
     """What the next run of a config would bring into the store. Raises ConfigError as that would."""
     declared = read(config)
-    news = await store.read(lambda db: _news(db, declared, ()), declared)
-    return {one.name: one.value for one in news}
+    return _values(await store.read(lambda db: _news(db, declared, ()), declared))
+
+
+def _values(declared: Iterable[Declared]) -> dict[str, dict[str, Json]]:
+    return {one.name: one.value for one in declared}
 
 
 def _news(db: Connection, declared: Iterable[Declared], adopt: Collection[str]) -> list[Declared]:
@@ -108,25 +121,46 @@ def _news(db: Connection, declared: Iterable[Declared], adopt: Collection[str]) 
     problems: list[Problem] = []
     for one in declared:
         row = agents.agent(db, one.name)
-        if row is None or row.source == one.source:
-            if row is None or row.source_hash != one.hash:
-                news.append(one)
-        elif not row.source or one.name in adopt:
+        if row is None or not row.source:
             news.append(one)
-        elif one.hash in (row.hash, row.source_hash):
-            if not Path(row.source).exists():  # it has moved here
+        elif _is_same(row.source, one.source):
+            if row.source_hash != one.hash:
                 news.append(one)
-        else:
+        elif one.name in adopt or not _declares(row.source, one.name):
+            news.append(one)
+        elif one.hash not in (row.hash, row.source_hash):
             problems.append(_belongs_to_another(one, row))
     if problems:
         raise ConfigError(problems)
     return news
 
 
-def _take(db: Connection, one: Declared, change: Change) -> Pushed:
-    deployed = append(db, one.name, one.value, change, f"source {one.source}")
+def _take(db: Connection, one: Declared, change: Change, adopt: Collection[str]) -> Pushed:
+    row = agents.agent(db, one.name)
+    source, taken = (row.source, row.source_hash) if row else ("", "")
+    has_moved = bool(source) and one.name not in adopt and not _is_same(source, one.source)
+    if row is not None and has_moved and taken == one.hash:  # what was deployed since stays
+        version = row.version
+    else:
+        version = append(db, one.name, one.value, change, f"source {one.source}").version
     agents.set_source(db, one.name, one.source, one.hash)
-    return Pushed(one.name, deployed.version)
+    return Pushed(one.name, version, source if has_moved else "")
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two paths lead to one file."""
+    return one == other or Path(one).resolve() == Path(other).resolve()
+
+
+def _declares(source: str, name: str) -> bool:
+    """Whether a file still declares an agent, as far as it can be read."""
+    try:
+        written = _written(source, name)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ConfigError):
+        return True
+    return isinstance(written, dict)
 
 
 def _belongs_to_another(one: Declared, row: AgentRow) -> Problem:
@@ -175,20 +209,28 @@ def from_text(
 
 def source_value(source: str, name: str, config: Config | None = None) -> dict[str, Json]:
     """The value that a file declares at this moment. Raises UsageError when it does not."""
-    from octo.config import agents as config_agents
-    from octo.config.document import parse
     from octo.config.resources import read_text
 
-    path = Path(source)
     try:
-        data = parse(path.read_bytes(), source).data
+        written = _written(source, name)
     except OSError as error:
         raise UsageError(f"cannot read `{source}`: {(error.strerror or str(error)).lower()}") from error
-    written = data if source.endswith(config_agents.SUFFIX) else _entry(data, name)
     if not isinstance(written, dict):
         raise UsageError(f'`{source}` does not declare agent "{name}" any more')
-    root = config.root if config else _root(path)
+    root = config.root if config else _root(Path(source))
     return authored.authored(written, partial(read_text, root))
+
+
+def _written(source: str, name: str) -> Json:
+    """An agent as it is written in a file; null when it is not there. Raises OSError and ConfigError."""
+    from octo.config.agents import SUFFIX
+    from octo.config.document import parse
+
+    data = parse(Path(source).read_bytes(), source).data
+    if not source.endswith(SUFFIX):
+        return _entry(data, name)
+    named = data.get("name", name) if isinstance(data, dict) else name
+    return data if named == name else None
 
 
 def _root(file: Path) -> Path:

@@ -46,6 +46,11 @@ class Project:
         rows = await self.store.read(lambda db: agents.versions(db, name), [])
         return [(row.version, row.origin.replace(str(self.root) + os.sep, ""), row.created_by) for row in rows]
 
+    async def source(self, name: str = "a") -> str:
+        row = await self.store.read(lambda db: agents.agent(db, name), None)
+        assert row is not None
+        return row.source.replace(str(self.root) + os.sep, "")
+
     async def prompt(self, name: str = "a") -> Any:
         return (await versions.resolve(self.store, name)).value["prompt"]
 
@@ -356,6 +361,87 @@ async def test_a_file_that_was_moved_keeps_its_agents(project: Project) -> None:
     assert await project.history() == [(2, "source moved.yaml", "ann"), (1, "source app.yaml", "ann")]
 
 
+async def test_what_was_deployed_stays_when_the_file_moves(project: Project) -> None:
+    project.write("app.yaml", agent("one"))
+    await project.run()
+    await versions.deploy(project.store, "a", {"connector": "llm", "prompt": "deployed"}, ANN)
+    (project.root / "app.yaml").rename(project.root / "moved.yaml")
+    await project.run("moved.yaml")
+
+    assert await project.prompt() == "deployed"
+    assert await project.source() == "moved.yaml"
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda file: file.unlink(),
+        lambda file: file.write_text(LLM, encoding="utf-8"),
+        lambda file: file.write_text(agent("one", "b"), encoding="utf-8"),
+    ],
+    ids=["the file is gone", "no agents any more", "other agents"],
+)
+async def test_what_a_file_does_not_declare_any_more_another_may_change(project: Project, leave: Any) -> None:
+    project.write("app.yaml", agent("one"))
+    await project.run()
+    leave(project.root / "app.yaml")
+    project.write("new/app.yaml", LLM)
+    project.write("new/agents/a.agent.yaml", "connector: llm\nprompt: two\n")
+    project.lines.clear()
+    await project.run("new/app.yaml")
+
+    assert await project.prompt() == "two"
+    assert await project.source() == "new/agents/a.agent.yaml"
+    assert project.lines == [
+        f'info agent "a" is taken over from `{project.root / "app.yaml"}`, which does not declare it any more'
+    ]
+
+
+@pytest.mark.parametrize("text", ["agents: [\n", "name: other\nconnector: llm\nprompt: one\n"])
+async def test_an_agent_file_declares_what_it_names_and_one_that_cannot_be_read_what_it_did(
+    project: Project, text: str
+) -> None:
+    project.write("app.yaml", LLM)
+    project.write("agents/a.agent.yaml", "connector: llm\nprompt: one\n")
+    await project.run()
+    project.write("agents/a.agent.yaml", text)
+    project.write("new/app.yaml", agent("two"))
+    if text.startswith("name"):
+        await project.run("new/app.yaml")
+    else:
+        with pytest.raises(ConfigError):
+            await project.run("new/app.yaml")
+
+    assert await project.prompt() == ("two" if text.startswith("name") else "one")
+
+
+async def test_all_paths_to_a_file_are_one_source(project: Project) -> None:
+    project.write("conf/app.yaml", agent("one"))
+    await project.run("conf/app.yaml")
+    (project.root / "link.yaml").symlink_to(project.root / "conf" / "app.yaml")
+    (project.root / "linked").symlink_to(project.root / "conf")
+    for number, path in enumerate(["link.yaml", "linked/app.yaml", "conf/../conf/app.yaml"]):
+        await project.run(path)
+        project.write("conf/app.yaml", agent(f"changed {number}"))
+        await project.run(path)
+
+    assert [number for number, _, _ in await project.history()] == [4, 3, 2, 1]
+    assert project.lines == []
+
+
+async def test_an_agent_with_a_new_name_is_declared_by_no_file_and_the_old_one_comes_back(project: Project) -> None:
+    project.write("app.yaml", agent("one"))
+    await project.run()
+    await versions.rename(project.store, "a", "b")
+    await project.run()
+
+    rows = await project.store.read(agents.agents, [])
+    assert [(row.name, row.version, row.source, row.source_hash != "") for row in rows] == [
+        ("a", 2, str(project.root / "app.yaml"), True),
+        ("b", 1, "", False),
+    ]
+
+
 async def test_nothing_is_written_while_some_of_the_agents_belong_to_another_file(project: Project) -> None:
     project.write("app.yaml", agent("one"))
     project.write("other.yaml", agent("two") + "  - {name: b, connector: llm, prompt: b}\n")
@@ -388,22 +474,29 @@ async def test_a_store_that_cannot_be_written_leaves_them_to_the_run(project: Pr
 
     assert found.value == {"connector": "llm", "prompt": "one"}
     assert project.lines == [
-        "warn versions, drafts and memory of agents are not kept: cannot create the store "
+        'warn agent "a" runs as declared, and no version is kept: cannot create the store '
         f"`{project.root / 'file'}`: a file of that name exists"
     ]
 
 
-async def test_a_change_that_a_read_only_store_cannot_take_counts_for_the_run(project: Project) -> None:
+async def test_only_changes_that_a_store_cannot_take_run_as_they_are_declared(project: Project) -> None:
     """SQLite itself plays the disk that is read-only."""
-    project.write("app.yaml", agent("one"))
+    more = "  - {name: b, connector: llm, prompt: b}\n  - {name: c, connector: llm, prompt: c}\n"
+    project.write("app.yaml", agent("one") + more)
     await project.run()
-    project.write("app.yaml", agent("two"))
+    await versions.deploy(project.store, "b", {"connector": "llm", "prompt": "deployed"}, ANN)
+    project.write("app.yaml", agent("two") + more.replace("prompt: c", "prompt: C"))
     await project.store.read(lambda db: db.execute("PRAGMA query_only = ON").fetchone(), None)
     async with Runtime(project.load(), store=project.store, observers=[project]) as runtime:
-        found = await versions.resolve(project.store, "a", declared=runtime.declared_agents)
+        declared = runtime.declared_agents
+        found = [(await versions.resolve(project.store, name, declared=declared)).value["prompt"] for name in "abc"]
 
-    assert found.value["prompt"] == "two"
+    assert found == ["two", "deployed", "C"]
     assert await project.prompt() == "one"
+    assert project.lines == [
+        f'warn agents "a", "c" run as declared, and no version is kept: `{project.store}` cannot be written: '
+        "attempt to write a readonly database"
+    ]
 
 
 def test_the_name_of_the_person_is_that_of_octo_user_else_of_the_login() -> None:

@@ -773,7 +773,7 @@ async def test_an_agent_of_the_config_works_where_nothing_can_be_stored(tmp_path
 
     assert runtime.model.requests[0].system.endswith("Sort it out.")
     warned = [event.text for event in heard.events if event.level == "warn"]
-    assert [text.partition(":")[0] for text in warned] == ["versions, drafts and memory of agents are not kept"]
+    assert [text.partition(":")[0] for text in warned] == ['agent "triage" runs as declared, and no version is kept']
 
 
 async def test_what_many_runs_at_once_work_with_is_read_once(tmp_path):
