@@ -139,9 +139,10 @@ def search(
     kinds = kept.KINDS if wanted is None else (wanted,)
 
     async def work() -> list[Hit]:
-        while await found.write(kept.index):
-            pass
-        return await found.write(lambda db: kept.find(db, " ".join(words), kinds=kinds, most=limit))
+        async with found.to_search() as store:
+            while await store.write(kept.index):
+                pass
+            return await store.write(lambda db: kept.find(db, " ".join(words), kinds=kinds, most=limit))
 
     with found:
         hits = signals.run(session, work()) if found.exists() else []

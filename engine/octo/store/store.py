@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
@@ -77,6 +77,16 @@ class Store:
 
         return await self._patiently(attempt)
 
+    @asynccontextmanager
+    async def to_search(self) -> AsyncIterator[Store]:
+        """A store for work that keeps an index of what it reads: this one, or a copy in memory of a read-only one."""
+        if not self._is_read_only():
+            yield self
+            return
+        with Store() as copy:
+            await self.maintain(lambda db: db.backup(copy._connection()))
+            yield copy
+
     def exists(self) -> bool:
         """Whether there is something to read."""
         if self._db is not None or self.path is None:
@@ -135,18 +145,31 @@ class Store:
     @contextmanager
     def _to_read(self) -> Iterator[Connection]:
         """The connection, or one for this moment where nothing can be written."""
-        if self._db is None and self.path is not None and _is_read_only(self.path):
+        if self.path is not None and self._is_read_only():
             with closing(self._open_to_read(self.path)) as db:
                 yield db
         else:
             yield self._connection()
 
+    def _is_read_only(self) -> bool:
+        """Whether there is a file, not opened yet, that this process may read at most."""
+        if self._db is not None or self.path is None:
+            return False
+        files = (self.path.parent, self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm"))
+        try:
+            return self.path.is_file() and not all(os.access(file, os.W_OK) for file in files if file.exists())
+        except OSError:  # it cannot even be looked at, and opening it says why
+            return False
+
     def _open(self) -> Connection:
         import sqlite3
 
         if self.path is not None:
-            if _is_read_only(self.path):
-                raise self._read_only()
+            if self._is_read_only():
+                raise StoreError(
+                    f"`{self}` cannot be written: the file or its directory is read-only",
+                    hint=f"make the file and its directory writable, or {_ELSEWHERE}",
+                )
             self._make_place(self.path)
         db = sqlite3.connect(self.path or ":memory:", timeout=_FIRST_WAIT, isolation_level=None)
         try:
@@ -215,12 +238,6 @@ class Store:
         reason = "a file of that name exists" if directory.is_file() else _reason(error)
         return StoreError(f"cannot create the store `{directory}`: {reason}", hint=_ELSEWHERE)
 
-    def _read_only(self) -> StoreError:
-        return StoreError(
-            f"`{self}` cannot be written: the file or its directory is read-only",
-            hint=f"make the file and its directory writable, or {_ELSEWHERE}",
-        )
-
     def _version(self, db: Connection) -> int:
         """How many migrations the file has seen; raises StoreError for a file that must be left alone."""
         db.execute("BEGIN")  # one look, for another process may be making the tables right now
@@ -286,15 +303,6 @@ def _transaction(db: Connection, begin: str, work: Callable[[Connection], T]) ->
             db.execute("ROLLBACK")
         raise
     return result
-
-
-def _is_read_only(path: Path) -> bool:
-    """Whether there is a file that this process may read at most."""
-    files = (path.parent, path, Path(f"{path}-wal"), Path(f"{path}-shm"))
-    try:
-        return path.is_file() and not all(os.access(file, os.W_OK) for file in files if file.exists())
-    except OSError:  # it cannot even be looked at, and opening it says why
-        return False
 
 
 def _size(file: Path) -> int:

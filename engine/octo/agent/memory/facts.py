@@ -89,7 +89,10 @@ async def _search(arguments: dict[str, Json], person: Person, run: Run) -> str:
     def work(db: Connection) -> list[Hit]:
         return search(db, query, agent=person.agent, user=person.user, most=_MOST_HITS)
 
-    hits = await run.runtime.store.write(work) if run.runtime.store.exists() else []
+    hits: list[Hit] = []
+    if run.runtime.store.exists():
+        async with run.runtime.store.to_search() as store:
+            hits = await store.write(work)
     return "\n".join(map(_line, hits)) or "nothing was found in memory"
 
 
