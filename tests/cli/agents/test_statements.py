@@ -1,0 +1,167 @@
+"""What is said of agents with names as a whole, by the commands: what stays apart, what stays, and what is told."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+APP = """\
+env:
+  - {name: TOKEN, default: horse-battery, secret: true}
+connectors:
+  - {name: llm, type: llm-scripted, settings: {rules: [{when: 'true', text: hi}]}}
+agents:
+  desk:
+    connector: llm
+    prompt: Use ${TOKEN}.
+    memory: {kind: window, contextLength: 4}
+flows:
+  - name: main
+    process:
+      - {type: ai-agent, name: answer, agent: desk, input: body.q, memoryId: body.who}
+"""
+ANN = {"OCTO_USER": "ann"}
+INVOKE = ("invoke", "--config", "app.yaml", "--flow", "main", "--data", '{"q": "hello", "who": "customer-1"}')
+
+
+@pytest.fixture
+def project(octo: Any, tmp_path: Path) -> Path:
+    """A config that has run, so that its agent is in the store."""
+    (tmp_path / "app.yaml").write_text(APP, encoding="utf-8")
+    assert octo(*INVOKE, environ=ANN).status == 0
+    return tmp_path
+
+
+def answer(outcome: Any) -> Any:
+    assert outcome.status == 0, outcome.stderr
+    return json.loads(outcome.stdout)
+
+
+def test_drafts_stand_neither_in_the_history_nor_in_the_record_of_an_ordinary_run(octo: Any, project: Path) -> None:
+    octo("agents", "draft", "desk", "--set", "prompt=Secret plan.", environ=ANN)
+    octo(*INVOKE, environ=ANN)
+    (run, *_) = answer(octo("runs", "list"))["runs"]
+    history = octo("agents", "history", "desk").stdout
+
+    assert [(one["name"], one["source"], one["version"]) for one in run["agents"]] == [("desk", "deployed", 1)]
+    assert [(one["version"], one["by"]) for one in json.loads(history)["versions"]] == [(1, "ann")]
+    assert "plan" not in history
+    assert "plan" not in octo("runs", "show", "latest", "--full").stdout
+
+
+def test_no_command_that_shows_an_agent_shows_the_value_of_a_variable(octo: Any, project: Path) -> None:
+    octo("agents", "draft", "desk", "--set", "model=${TOKEN}", environ=ANN)
+    for line in (
+        "agents show desk --config app.yaml --deps",
+        "agents show desk --draft --config app.yaml",
+        "agents history desk --config app.yaml",
+        "agents diff desk current draft --config app.yaml",
+        "agents diff desk source current --config app.yaml",
+        "agents export desk --with-deps --config app.yaml",
+        "agents draft desk --config app.yaml",
+        "agents deploy desk --config app.yaml --note x",
+        "agents list --config app.yaml",
+        "runs show latest",
+    ):
+        told = octo(*line.split(), environ=ANN)
+        assert told.status == 0, told.stderr
+        assert "horse-battery" not in told.stdout + told.stderr
+
+    stored = b"".join(file.read_bytes() for file in (project / ".octo").iterdir())
+    assert b"horse-battery" not in stored
+    assert b"Use ${TOKEN}." in stored
+
+
+def test_what_an_agent_remembers_and_its_runs_stay_when_it_goes_and_its_history_is_cleared(
+    octo: Any, project: Path
+) -> None:
+    remembered = octo("memory", "list").stdout
+    runs = octo("runs", "list").stdout
+    (project / "two.yaml").write_text("connector: llm\nprompt: Two.\n", encoding="utf-8")
+    for line in ("deploy desk --file two.yaml", "clear-history desk --yes", "delete desk --yes"):
+        assert octo("agents", *line.split(), environ=ANN).status == 0
+
+    assert '"block":"main.answer"' in remembered
+    assert octo("memory", "list").stdout == remembered
+    assert octo("runs", "list").stdout == runs
+
+
+def test_an_agent_goes_on_with_its_memory_after_it_was_restored(octo: Any, project: Path) -> None:
+    (project / "two.yaml").write_text("connector: llm\nprompt: Two.\n", encoding="utf-8")
+    octo("agents", "deploy", "desk", "--file", "two.yaml", environ=ANN)
+    octo("agents", "restore", "desk", "1", "--yes", environ=ANN)
+    octo(*INVOKE, environ=ANN)
+
+    (memory,) = answer(octo("memory", "list"))["memories"]
+    assert (memory["block"], memory["count"]) == ("main.answer", 4)
+
+
+def test_a_missing_variable_is_told_with_agent_and_key_and_a_missing_connector_with_its_name(
+    octo: Any, project: Path
+) -> None:
+    (project / "app.yaml").write_text(APP.replace(", default: horse-battery", ""), encoding="utf-8")
+    missing = octo(*INVOKE, environ=ANN, terminal="err")
+    assert (
+        'error: app.yaml:13:9: block "answer": agent "desk": `prompt`: environment variable "TOKEN" is referenced but '
+        "not set and has no default\n"
+    ) in missing.stderr
+
+    octo("agents", "draft", "desk", "--set", "connector=gone", "--set", "prompt=x", environ=ANN)
+    octo("agents", "deploy", "desk", environ=ANN)
+    missing = octo(*INVOKE, environ=ANN, terminal="err")
+    assert (
+        'error: app.yaml:13:9: block "answer": agent "desk": `connector`: connector "gone" is not configured\n'
+    ) in missing.stderr
+    assert missing.stderr.endswith("\nhint: known names: `llm`\n")
+
+
+def test_a_restored_version_is_seen_by_the_next_run_and_a_pin_stays(octo: Any, project: Path) -> None:
+    two = project / "two.yaml"
+    two.write_text("connector: llm\nprompt: Two.\n", encoding="utf-8")
+    octo("agents", "deploy", "desk", "--file", "two.yaml", environ=ANN)
+    octo("agents", "restore", "desk", "1", "--yes", environ=ANN)
+    pinned = APP.replace("agent: desk,", "agent: desk@2,").replace(", memoryId: body.who", "")
+
+    found = []
+    for text in (APP, pinned):
+        (project / "app.yaml").write_text(text, encoding="utf-8")
+        assert octo(*INVOKE, environ=ANN).status == 0
+        (run, *_) = answer(octo("runs", "list"))["runs"]
+        found += [(one["source"], one["version"]) for one in run["agents"]]
+    assert found == [("deployed", 3), ("pinned", 2)]
+
+
+def test_names_that_lead_out_of_the_store_are_refused_by_every_command_that_gives_one(octo: Any, project: Path) -> None:
+    before = octo("agents", "list").stdout
+    for line in (
+        "rename desk ../desk",
+        "rename desk desk@1",
+        "deploy ../x --file app.yaml",
+        "draft x/../y --set prompt=x --set connector=llm",
+    ):
+        told = octo("agents", *line.split(), environ=ANN, terminal="err")
+        assert (told.stdout, told.status) == ("", 2)
+        assert "` is no name of an agent\nhint: " in told.stderr
+    names = [
+        [(one["name"], one["version"]) for one in json.loads(text)["agents"]]
+        for text in (before, octo("agents", "list").stdout)
+    ]
+    assert names == [[("desk", 1)]] * 2
+
+
+def test_the_store_of_agents_is_one_file_for_its_owner_and_out_of_version_control(octo: Any, project: Path) -> None:
+    (project / "two.yaml").write_text("connector: llm\nprompt: Two.\n", encoding="utf-8")
+    assert octo("agents", "deploy", "new", "--file", "two.yaml", "--store", "there", environ=ANN).status == 0
+    assert octo("agents", "deploy", "newer", "--file", "two.yaml", environ=ANN | {"OCTO_STORE": "there"}).status == 0
+
+    found = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in (project / "there").iterdir()}
+    assert found.pop(".gitignore")
+    assert found == {"octo.db": "0o600"}
+    assert stat.S_IMODE((project / "there").stat().st_mode) == 0o700
+    assert (project / "there" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+    assert [one["name"] for one in answer(octo("agents", "list", "--store", "there"))["agents"]] == ["new", "newer"]
+    assert [one["name"] for one in answer(octo("agents", "list"))["agents"]] == ["desk"]
