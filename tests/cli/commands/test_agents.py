@@ -521,6 +521,18 @@ def test_a_declared_agent_comes_back_after_it_was_deleted(agents: Any, octo: Any
     assert "versions before v2 were trimmed, cleared or deleted\n" in agents("history desk", terminal="out").stdout
 
 
+def test_an_agent_that_was_renamed_has_no_file_and_goes_without_a_warning(agents: Any, octo: Any) -> None:
+    octo("invoke", "--config", "app.yaml", "--flow", "find")
+    outcome = agents("rename desk bureau", terminal="out")
+    assert outcome.stdout.splitlines()[-1] == (
+        "app.yaml declares desk: rename it there, too, or it comes back with the next load"
+    )
+
+    listed = {one["name"]: one for one in answer(agents("list"))["agents"]}
+    assert (listed["bureau"]["source"], listed["bureau"]["drift"]) == (None, False)
+    assert agents("delete bureau --yes", terminal="err").stderr == ""
+
+
 def test_an_agent_of_another_file_is_adopted(agents: Any, octo: Any) -> None:
     octo("invoke", "--config", "app.yaml", "--flow", "find")
     Path("other.yaml").write_text(APP.replace("Be kind.", "Be brief."), encoding="utf-8")

@@ -130,6 +130,18 @@ def test_a_store_that_can_be_written_by_then_is_written(folder: Path) -> None:
     assert obeying(work) == ["a", "b"]
 
 
+def test_what_is_searched_is_indexed_in_a_copy(folder: Path) -> None:
+    async def search() -> list[list[str]]:
+        with Store(folder) as store:
+            async with store.to_search() as searched:
+                await searched.write(add("b"))
+                return [await searched.read(keys, []), await store.read(keys, [])]
+
+    with read_only(folder):
+        assert obeying(lambda: asyncio.run(search())) == [["a", "b"], ["a"]]
+    assert asyncio.run(search()) == [["a", "b"], ["a", "b"]]
+
+
 def test_a_copy_is_made_of_what_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
 
