@@ -28,6 +28,7 @@ from octo.message import Message
 from octo.values import Json, clean_text
 
 if TYPE_CHECKING:
+    from octo.agent.bindings import Binding
     from octo.agent.memory.history import History
     from octo.config.explain import CallableTool
     from octo.config.model import Config
@@ -186,6 +187,11 @@ def _first(given: Mapping[str, Json], names: Iterable[str]) -> Json:
     return next((given[name] for name in names if name in given), None)
 
 
+def _is_blank(id: Binding) -> bool:
+    """Whether what is written names no memory, as in a block."""
+    return id.expr is None and isinstance(id.value, str) and not id.value.strip()
+
+
 def _mapping(value: Json) -> Json:
     """The mapping of an agent, but for one that holds what has no place there."""
     if isinstance(value, dict):
@@ -227,6 +233,13 @@ class Entry(PlainEntry):
     @cached_property
     def kind(self) -> Kind:
         return super().kind if self.agent is None else CalledAgent(self.agent)
+
+    @cached_property
+    def filled(self) -> Mapping[str, Binding]:
+        found = super().filled
+        if self.agent is None:
+            return found
+        return {name: binding for name, binding in found.items() if name not in _MEMORY or not _is_blank(binding)}
 
     @property
     def link(self) -> Link | None:

@@ -351,3 +351,24 @@ async def test_the_outer_agent_remembers_none_of_the_words_of_the_inner_one():
         kept = await kept_for(octo)
 
     assert kept == [("f.ag", 4)]
+
+
+@pytest.mark.parametrize("blank", ["", " ", None], ids=["empty", "a space", "null"])
+async def test_a_fixed_id_that_is_blank_is_none_also_for_a_tool(blank):
+    helper = {"name": "helper", "agent": "helper", "inputs": {"memoryId": {"value": blank}}}
+    async with linking(agents={"triage": {**TRIAGE, "tools": [helper]}, "helper": HELPER}) as octo:
+        octo.runtime.model = FakeModel([reply("", call("helper", {"user_message": "x"})), reply("y"), reply("z")])
+        await octo.runtime.invoke("f", memory_id="run")
+        kept = await kept_for(octo)
+
+    assert kept == [("f.ag[helper]", 2)]
+
+
+@pytest.mark.parametrize("value", [42.0, "text", True, ["a"], {"a": 1}], ids=str)
+async def test_an_id_may_be_of_any_kind(value):
+    keys = "agent: triage\ninput: body.q\nmemoryId: body.who"
+    async with linking(keys, agents={"triage": HELPER}) as octo:
+        await octo.run(body={"q": "one", "who": value})
+        kept = await kept_for(octo)
+
+    assert kept == [("f.ag", 2)]
