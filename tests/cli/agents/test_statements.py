@@ -165,3 +165,61 @@ def test_the_store_of_agents_is_one_file_for_its_owner_and_out_of_version_contro
     assert (project / "there" / ".gitignore").read_text(encoding="utf-8") == "*\n"
     assert [one["name"] for one in answer(octo("agents", "list", "--store", "there"))["agents"]] == ["new", "newer"]
     assert [one["name"] for one in answer(octo("agents", "list"))["agents"]] == ["desk"]
+
+
+@pytest.mark.parametrize("verb", ["deploy new --file f.yaml", "draft new --file f.yaml", "import b.yaml"])
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        (
+            "memory_id: x",
+            "`memory_id` does not belong to an agent: it names a conversation or a person, and stays on the block",
+        ),
+        (
+            "apiKey: x",
+            "`apiKey` does not belong to an agent: credentials stand in connectors only, and an agent names its "
+            "connector",
+        ),
+        ("system_prompt: x", "`prompt` and `system_prompt` are two spellings of one key"),
+        ("promt: x", 'unknown field "promt" in agent `new`'),
+        ("maxIterations: 1001", "ai-agent: `maxIterations` is at most 1000, found 1001"),
+    ],
+    ids=["an id", "a credential", "two spellings", "a slip", "too many turns"],
+)
+def test_what_no_agent_may_say_comes_into_the_store_in_no_way(
+    octo: Any, project: Path, verb: str, key: str, error: str
+) -> None:
+    text = f"connector: llm\nprompt: p\n{key}\n"
+    (project / "f.yaml").write_text(text, encoding="utf-8")
+    (project / "b.yaml").write_text(
+        f"agents:\n  new:\n{''.join(f'    {line}' for line in text.splitlines(True))}", "utf-8"
+    )
+    told = octo("agents", *verb.split(), environ=ANN, terminal="err")
+
+    assert error in told.stderr
+    assert (told.stdout, told.status) == ("", 2)
+    assert [one["name"] for one in answer(octo("agents", "list", environ=ANN))["agents"]] == ["desk"]
+
+
+def test_the_record_of_a_run_tells_which_version_of_every_agent_worked_also_of_tools(octo: Any, project: Path) -> None:
+    turns = "turns: [{calls: [{name: ask, args: {user_message: hm}}]}, {text: a}, {text: b}]"
+    (project / "app.yaml").write_text(
+        APP.replace("rules: [{when: 'true', text: hi}]", turns)
+        .replace("  desk:\n", "  front: {connector: llm, prompt: F., tools: [{name: ask, agent: desk}]}\n  desk:\n")
+        .replace("agent: desk,", "agent: front,")
+        .replace(", memoryId: body.who", ""),
+        encoding="utf-8",
+    )
+    octo("agents", "draft", "desk", "--set", "prompt=Try.", environ=ANN)
+    for drafts in ((), ("--drafts",)):
+        assert octo(*INVOKE, *drafts, environ=ANN).status == 0
+
+    tested, plain, _ = answer(octo("runs", "list"))["runs"]
+    found = [
+        [(one["address"], one["name"], one["source"], one["version"], len(one["hash"])) for one in run["agents"]]
+        for run in (plain, tested)
+    ]
+    assert found == [
+        [("main.answer", "front", "deployed", 1, 32), ("main.answer[ask].ai-agent", "desk", "deployed", 1, 32)],
+        [("main.answer", "front", "deployed", 1, 32), ("main.answer[ask].ai-agent", "desk", "draft", 1, 32)],
+    ]
