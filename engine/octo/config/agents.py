@@ -78,8 +78,13 @@ def files(documents: Sequence[Document], root: Path) -> tuple[list[AgentFile], l
     problems: list[Problem] = []
     for directory in _directories(documents, root, problems):
         looked.append(directory)
-        for path in sorted(directory.rglob(f"*{SUFFIX}")):
+        for path in sorted(directory.rglob("*")):
             if path in looked:
+                continue
+            if not path.name.endswith(SUFFIX):
+                if path.name.lower().endswith((SUFFIX, ".agent.yml")):
+                    message = f"`{path}` is not read: the name of an agent file ends with `{SUFFIX}`"
+                    problems.append(Problem(message, hint="rename it", severity="warning"))
                 continue
             looked.append(path)
             try:
@@ -93,10 +98,6 @@ def files(documents: Sequence[Document], root: Path) -> tuple[list[AgentFile], l
             else:
                 name = path.relative_to(directory).as_posix().removesuffix(SUFFIX)
                 found.append(AgentFile(name, path, document))
-        for path in sorted(directory.rglob("*")):
-            if path not in looked and path.name.lower().endswith((SUFFIX, ".agent.yml")):
-                message = f"`{path}` is not read: the name of an agent file ends with `{SUFFIX}`"
-                problems.append(Problem(message, hint="rename it", severity="warning"))
     return found, looked, problems
 
 
