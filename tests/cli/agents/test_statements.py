@@ -223,3 +223,54 @@ def test_the_record_of_a_run_tells_which_version_of_every_agent_worked_also_of_t
         [("main.answer", "front", "deployed", 1, 32), ("main.answer[ask].ai-agent", "desk", "deployed", 1, 32)],
         [("main.answer", "front", "deployed", 1, 32), ("main.answer[ask].ai-agent", "desk", "draft", 1, 32)],
     ]
+
+
+def test_a_flow_is_carried_with_the_agents_that_it_links_and_what_those_need(octo: Any, project: Path) -> None:
+    (project / "app.yaml").write_text(
+        APP.replace("flows:\n", "flows:\n  - {name: find, process: []}\n  - {name: alone, process: []}\n").replace(
+            "  desk:\n",
+            "  helper: {connector: llm, prompt: H., tools: [{name: look, flow: find}]}\n"
+            "  unused: {connector: llm, prompt: U.}\n"
+            "  desk:\n    tools: [{name: ask, agent: helper}]\n",
+        ),
+        encoding="utf-8",
+    )
+    assert octo(*INVOKE, environ=ANN).status == 0
+    told = octo("agents", "export", "--flow", "main", "--with-deps", "--config", "app.yaml")
+
+    assert (told.stderr, told.status) == ("", 0)
+    assert [line.strip() for line in told.stdout.splitlines() if "- name: " in line] == [
+        *("- name: TOKEN", "- name: llm", "- name: desk", "- name: ask", "- name: helper", "- name: look"),
+        *("- name: main", "- name: find"),
+    ]
+    assert "horse-battery" not in told.stdout
+
+
+def test_what_the_tools_of_an_agent_refer_to_is_checked_with_the_config(octo: Any, project: Path) -> None:
+    tools = """\
+    tools:
+      - {name: count, process: [{type: python, settings: {file: gone.py, function: f}}]}
+      - {name: look, process: [{type: flow-ref, settings: {flow: gone}}]}
+      - {name: sum, inputs: {n: {expr: bdy.n}}, process: []}
+"""
+    (project / "app.yaml").write_text(APP.replace("    prompt:", tools + "    prompt:"), encoding="utf-8")
+    found = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
+
+    assert [(one["line"], one["message"]) for one in found if one["severity"] == "error"] == [
+        (9, "resource `gone.py` does not exist"),
+        (11, "compile expression \"bdy.n\": undeclared reference to 'bdy'"),
+    ]
+
+
+def test_a_flow_of_a_tool_that_is_not_there_is_a_warning_and_fails_no_run_that_does_not_call_it(
+    octo: Any, project: Path
+) -> None:
+    tool = "    tools: [{name: look, process: [{type: flow-ref, settings: {flow: gone}}]}]\n"
+    (project / "app.yaml").write_text(APP.replace("    prompt:", tool + "    prompt:"), encoding="utf-8")
+    (warning,) = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
+
+    assert (warning["severity"], warning["message"]) == (
+        "warning",
+        'agent "desk": `main.answer[look].flow-ref`: flow "gone" is not registered',
+    )
+    assert octo(*INVOKE, environ=ANN).status == 0
