@@ -12,6 +12,7 @@ from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 from proxied import UPSTREAMS, Proxy, Upstream, proxy
+from serving import until
 from vendor.faults import cut, hang, reset
 from vendor.scripted import ScriptedServer
 from vendor.server import Answer
@@ -251,23 +252,24 @@ async def test_a_stream_that_breaks_is_an_error_and_is_not_tried_again(upstream:
 async def test_the_call_upstream_ends_when_the_client_goes(upstream: Upstream, streamed: bool):
     reply = upstream.reply("a text that is long enough to break", faults=[hang(4 if streamed else None)])
     async with served(upstream, [reply]) as (client, vendor, served_):
-        asking = asyncio.create_task(_read(client, streamed))
-        await asyncio.sleep(0.3)
+        begun = asyncio.Event()
+        asking = asyncio.create_task(_read(client, streamed, begun))
+        await until(lambda: begun.is_set() if streamed else vendor.requests, 30)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         (request,) = vendor.requests
-        assert await asyncio.to_thread(request.abandoned.wait, 0.1)
+        assert await asyncio.to_thread(request.abandoned.wait, 5)
 
     assert served_.log[0].broken == "client gone"
 
 
-async def _read(client: AsyncOpenAI, streamed: bool) -> None:
+async def _read(client: AsyncOpenAI, streamed: bool, begun: asyncio.Event) -> None:
     if not streamed:
         await client.chat.completions.create(model="", messages=HELLO)
         return
     async with await client.chat.completions.create(model="", messages=HELLO, stream=True) as stream:
         async for _ in stream:
-            pass
+            begun.set()
 
 
 @wires
