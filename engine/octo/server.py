@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from octo.errors import OctoError, missing_extra
+from octo.errors import UsageError, missing_extra
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 @asynccontextmanager
 async def serving(app: Starlette, address: str) -> AsyncIterator[int]:
-    """Serve an application; the port. Raises OctoError when the address is not to be had."""
+    """Serve an application; the port. Raises UsageError when the address is not to be had."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -64,7 +64,7 @@ def _listening(address: str) -> socket.socket:
     except OSError as error:
         code = error.errno or 0
         reason = os.strerror(code) if code > 0 else error.strerror or str(error)
-        raise OctoError(f"cannot listen on `{address}`: {reason.lower()}") from error
+        raise UsageError(f"cannot listen on `{address}`: {reason.lower()}") from error
 
 
 def _prompt(listener: socket.socket) -> socket.socket:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from octo.admin import Status, admin_app
-from octo.errors import OctoError
+from octo.errors import UsageError
 from octo.metrics import Metrics
 from octo.server import missing, serving, split_address
 
@@ -53,7 +53,7 @@ async def test_without_a_host_it_listens_on_all_addresses():
 async def test_an_address_that_is_taken_is_an_error():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(OctoError) as caught:
+        with pytest.raises(UsageError) as caught:
             async with serving(admin_app(Status(), None, version="1"), address):
                 pass
 

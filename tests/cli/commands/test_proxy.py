@@ -217,7 +217,7 @@ def test_an_address_that_is_taken_is_told_of_and_nothing_is_stopped(tmp_path: Pa
             check=False,
         )
 
-    assert (outcome.returncode, 'msg="stopped"' in outcome.stderr) == (1, False)
+    assert (outcome.returncode, 'msg="stopped"' in outcome.stderr) == (2, False)
     assert f"cannot listen on `{address}`: address already in use" in outcome.stderr
 
 
