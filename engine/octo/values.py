@@ -45,11 +45,18 @@ def parse(text: str | bytes) -> Json:
     except RecursionError:
         raise ValueError(f"nested more than {NESTING} levels deep") from None
     except json.JSONDecodeError as error:
-        error.args = (f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}",)
+        error.args = (json_fault(error),)
         raise
     if text.count("[") + text.count("{") > NESTING:
         _refuse_depth(value)
     return clean(value) if "\\ud" in text or "\\uD" in text or not _is_clean(text) else value
+
+
+def json_fault(error: ValueError | RecursionError) -> str:
+    """What is wrong with a text that is no JSON, and where."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg[:1].lower()}{error.msg[1:]} at line {error.lineno}, column {error.colno}"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _refuse_depth(value: Json) -> None:

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from octo.agent.memory.per_turn import PerTurn
 from octo.llm.chat import ChatMessage, Citation, File, Part, Reasoning, Role, Search, Text, ToolCall, ToolResult
-from octo.values import Json, clean_text, kind_of
+from octo.values import Json, clean_text, json_fault, kind_of
 
 _ROLES: Final = ("user", "assistant", "tool")
 
@@ -102,7 +102,7 @@ def _part(where: str, part: Json) -> Part:
     try:
         replay = json.loads(text("replay")) if "replay" in part else None
         if "text" in part:
-            return Text(text("text"), replay, tuple(_citation(one) for one in part.get("citations", ())))
+            return Text(text("text"), replay, _citations(part.get("citations", ()), where))
         if "reasoning" in part:
             return Reasoning(text("reasoning"), replay)
         if "call" in part:
@@ -114,15 +114,19 @@ def _part(where: str, part: Json) -> Part:
         if "file" in part:
             data = base64.b64decode(text("file").encode(), validate=True)
             return File(text("mimeType"), data, text("name", ""))
-    except (json.JSONDecodeError, RecursionError, binascii.Error, TypeError) as error:
-        raise ValueError(f"{where}: {error}") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{where}: `replay` is no JSON: {json_fault(error)}") from None
+    except binascii.Error:
+        raise ValueError(f"{where}: `file` must be base64") from None
     raise ValueError(f"{where}: it is neither text, reasoning, a call, a result, a search nor a file")
 
 
-def _citation(stored: Json) -> Citation:
-    """A page that a text rests on. Raises TypeError for anything else."""
-    url, title, start, end = stored
-    return Citation(str(url), str(title), _place(start), _place(end))
+def _citations(stored: Json, where: str) -> tuple[Citation, ...]:
+    """The pages that a text rests on."""
+    try:
+        return tuple(Citation(str(url), str(title), _place(start), _place(end)) for url, title, start, end in stored)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: a citation must be a list of address, title, start and end") from None
 
 
 def _place(number: Json) -> int | None:

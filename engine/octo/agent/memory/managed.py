@@ -11,7 +11,7 @@ from octo.agent.memory.repair import repaired, settled
 from octo.agent.memory.session import Recalled
 from octo.errors import OctoError
 from octo.store import memories
-from octo.values import Json, clean_text, masked
+from octo.values import Json, clean_text, json_fault, masked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class ManagedMemory:
             turns = codec.decode(json.loads(stored)) if stored is not None else []
         except (ValueError, RecursionError) as error:
             self._may_save = False
-            self._log("warn", f"{_READ}{error}; `octo memory delete {self._place.key}` forgets it")
+            self._log("warn", f"{_READ}{json_fault(error)}; `octo memory delete {self._place.key}` forgets it")
             return Recalled()
         self._recalled = repaired(self._cut(turns), lambda text: self._log("warn", f"memory: {text}"))
         return Recalled(self._recalled)

@@ -75,15 +75,16 @@ def test_any_history_comes_back_but_for_halves_of_characters(turns):
         ),
         (
             [{"role": "user", "parts": [{"text": "x", "replay": "{"}]}],
-            "message 0, part 0: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            "message 0, part 0: `replay` is no JSON: "
+            "expecting property name enclosed in double quotes at line 1, column 2",
         ),
         (
             [{"role": "user", "parts": [{"text": "x", "citations": [None]}]}],
-            "message 0, part 0: cannot unpack non-iterable NoneType object",
+            "message 0, part 0: a citation must be a list of address, title, start and end",
         ),
         (
             [{"role": "user", "parts": [{"file": "é", "mimeType": "a/b"}]}],
-            "message 0, part 0: Only base64 data is allowed",
+            "message 0, part 0: `file` must be base64",
         ),
     ],
     ids=["no list", "no mapping", "role", "no parts", "part", "text", "unknown", "opaque data", "citation", "file"],
