@@ -155,6 +155,14 @@ async def test_nothing_is_bound_of_the_search_of_the_web():
     assert octo.log == ["names in toolInputs that no tool has"]
 
 
+def test_what_is_bound_of_the_search_of_the_web_is_warned_of():
+    keys = "connector: m\nprompt: x\ntools: [{webSearch: true}]\ntoolInputs: {__octo_web_search: {query: x}}"
+
+    assert [warning.message for warning in harness.config(config_text(keys)).warnings] == [
+        "ai-agent: no tool `__octo_web_search` is there to bind"
+    ]
+
+
 @pytest.mark.parametrize(
     ("tool", "message"),
     [
