@@ -1,4 +1,4 @@
-"""octo/cel/compiler.py: control of evaluation, literals with optional entries, activations."""
+"""octo/cel/compiler.py, octo/cel/steps.py: control of evaluation, literals with optional entries, activations."""
 
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
