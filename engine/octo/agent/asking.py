@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from octo import budget
 from octo.agent.reply import is_malformed, readable
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from octo.budget import Budget
     from octo.llm.chat import Usage
     from octo.run import Run
-
-CUT_OFF: Final = "not read: the output cap (`maxTokens`) cut this call off; make it shorter"
-"""What the model is told of a call that is not acted upon for that reason."""
 
 
 class BudgetSpent(OctoError):

@@ -12,6 +12,7 @@ from octo.message import Message
 from octo.values import Json
 
 if TYPE_CHECKING:
+    from octo.agent.reply import CutOff
     from octo.agent.watch import Watch
 
 _MARKS: Final = frozenset({"toolScope", "toolName", "toolCallId"})
@@ -38,7 +39,7 @@ class Calls:
         self.stop_requested = False
         """Whether a tool asked to complete the flow right here."""
 
-    async def run(self, calls: Sequence[ToolCall], *, cut: ToolCall | None = None) -> tuple[ToolResult, ...]:
+    async def run(self, calls: Sequence[ToolCall], *, cut: CutOff | None = None) -> tuple[ToolResult, ...]:
         """Run the calls of one turn; results are in call order. The call that was cut off is not run."""
         self.count += len(calls)
         if self._at_once > 1 and len(calls) > 1:
@@ -50,14 +51,14 @@ class Calls:
             for call, outcome in zip(calls, outcomes, strict=True)
         )
 
-    async def _in_turn(self, call: ToolCall, cut: ToolCall | None) -> Outcome:
+    async def _in_turn(self, call: ToolCall, cut: CutOff | None) -> Outcome:
         await self._watch.tool_called(call)
         outcome, seconds = await self._one(call, self._message, cut)
         self._settle(outcome, self._message)
         await self._watch.tool_returned(call, outcome, seconds)
         return outcome
 
-    async def _together(self, calls: Sequence[ToolCall], cut: ToolCall | None) -> list[Outcome]:
+    async def _together(self, calls: Sequence[ToolCall], cut: CutOff | None) -> list[Outcome]:
         """Run every call on a copy of the message, then bring the effects together as if run in call order."""
         import asyncio
 
@@ -79,14 +80,14 @@ class Calls:
         self._merge(outcomes, copies, writes)
         return outcomes
 
-    async def _one(self, call: ToolCall, message: Message, cut: ToolCall | None) -> tuple[Outcome, float]:
+    async def _one(self, call: ToolCall, message: Message, cut: CutOff | None) -> tuple[Outcome, float]:
         """What a call gave, and after how many seconds."""
         started = time.perf_counter()
         self._watch.tool_started(call)
         tool = self._tools.get(call.name)
-        if call is cut:
+        if cut is not None and call is cut.call:
             outcome = Outcome(
-                "not run: the output cap (`maxTokens`) cut this call off, so its arguments are not complete; "
+                f"not run: {cut.by} cut this call off, so its arguments are not complete; "
                 "make it shorter, or split it up",
                 is_error=True,
             )

@@ -15,7 +15,7 @@ from octo.agent.memory import summary
 from octo.agent.memory.compaction import Bounds, Context
 from octo.agent.memory.session import Memory, NoMemory, Recalled, Transcript
 from octo.agent.model import system_prompt
-from octo.agent.reply import cut_off, is_malformed, readable, unfit
+from octo.agent.reply import cut_off, is_malformed, limit, readable, remedy, unfit
 from octo.agent.roster import Roster
 from octo.agent.tools import GIVE_UP, Surroundings
 from octo.agent.watch import Stopped, Watch
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from octo.agent.events import EventType
     from octo.agent.model import Brain
+    from octo.agent.reply import CutOff
     from octo.block import Chain
     from octo.llm.chat import ToolDefinition
     from octo.message import Message
@@ -217,9 +218,9 @@ class AgentLoop:
     def _halted(self) -> Halted:
         return Halted("stopped by the events chain") if self.watch.stop_requested else Halted()
 
-    async def _run_calls(self, calls: tuple[ToolCall, ...], cut: ToolCall | None) -> Answered | None:
+    async def _run_calls(self, calls: tuple[ToolCall, ...], cut: CutOff | None) -> Answered | None:
         """Run the calls of one turn: all, or those before the one that gives the answer."""
-        given = self._given(calls, cut)
+        given = self._given(calls if cut is None else calls[:-1])
         before = calls if given is None else calls[: calls.index(given)]
         results = await self._calls.run(before, cut=cut) if before else ()
         if given is None or self._form is None:
@@ -242,10 +243,10 @@ class AgentLoop:
         self.transcript.append(ChatMessage("assistant", (Text(text),)))
         return Answered(text)
 
-    def _given(self, calls: tuple[ToolCall, ...], cut: ToolCall | None) -> ToolCall | None:
-        """The call that gives the answer, if there is one that is whole."""
+    def _given(self, calls: Sequence[ToolCall]) -> ToolCall | None:
+        """The call that gives the answer, if there is one among those that are whole."""
         name = self._answer_tool.name if self._answer_tool else None
-        return next((call for call in calls if call.name == name and call is not cut), None)
+        return next((call for call in calls if call.name == name), None)
 
     # ------------------------------------------------------------ asking
 
@@ -262,7 +263,7 @@ class AgentLoop:
             if response is not None and self._says_nothing(response):
                 raise OctoError(
                     "ai-agent: the model gave an empty answer twice, and no tool ran",
-                    hint="raise `maxTokens`" if response.stop_reason == "max_tokens" else None,
+                    hint=remedy(response),
                 )
         if self.iteration == 1 and not self.task.keep_attachments:
             self.transcript.drop_files()
@@ -366,16 +367,17 @@ class AgentLoop:
         if not calls:
             return None if response.stop_reason == "pause" else self._answered(response)
         if cut is not None and self._was_cut_off:
-            return self._give_up(GaveUp("output cap reached"), calls)
+            reason = "context window full" if response.fills_window else "output cap reached"
+            return self._give_up(GaveUp(reason), calls)
         if self.task.may_give_up:
-            for call in calls:
-                if call.name == GIVE_UP.name and call is not cut:
+            for call in calls if cut is None else calls[:-1]:
+                if call.name == GIVE_UP.name:
                     return self._give_up(GaveUp("model refused", _reason(call)), calls, taken=call)
         return None
 
     def _answered(self, response: ChatResponse) -> Ending | None:
         if response.stop_reason == "max_tokens":
-            self.run.log("warn", "the answer was cut off by the output cap", block=self.task.address)
+            self.run.log("warn", f"the answer was cut off by {limit(response)}", block=self.task.address)
         if self.agent.output_type == "image":
             return _drawn(response)
         if self._form is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from octo.errors import OctoError
 from octo.llm.chat import ChatMessage, ChatResponse, Part, Reasoning, Text, ToolCall
@@ -18,9 +18,30 @@ def is_malformed(response: ChatResponse) -> bool:
     return response.stop_reason == "malformed" and not response.calls
 
 
-def cut_off(response: ChatResponse) -> ToolCall | None:
-    """The call that the output cap cut off: always the last one, also when its arguments happen to parse."""
-    return response.calls[-1] if response.calls and response.stop_reason == "max_tokens" else None
+class CutOff(NamedTuple):
+    """A call that was cut off, and by what."""
+
+    call: ToolCall
+    by: str
+
+
+def cut_off(response: ChatResponse) -> CutOff | None:
+    """The call that was cut off: always the last one, also when its arguments happen to parse."""
+    if response.calls and response.stop_reason == "max_tokens":
+        return CutOff(response.calls[-1], limit(response))
+    return None
+
+
+def limit(response: ChatResponse) -> str:
+    """What cut an answer off, as texts say it."""
+    return "the end of the context window" if response.fills_window else "the output cap (`maxTokens`)"
+
+
+def remedy(response: ChatResponse) -> str | None:
+    """What helps against an answer that was cut off, if it was."""
+    if response.stop_reason != "max_tokens":
+        return None
+    return "shorten the prompt" if response.fills_window else "raise `maxTokens`"
 
 
 def unfit(text: str, answer: str) -> OctoError:

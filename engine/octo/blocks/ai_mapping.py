@@ -13,7 +13,7 @@ from octo.agent import attachments
 from octo.agent.answer import unfenced
 from octo.agent.arguments import Checker
 from octo.agent.asking import Conversation, said
-from octo.agent.reply import unfit
+from octo.agent.reply import limit, remedy, unfit
 from octo.block import Block, Finding
 from octo.errors import OctoError
 from octo.fields import (
@@ -40,12 +40,6 @@ _ROLE: Final = (
     "You turn one JSON value into another. You are given the input as JSON; reply with the output, which is one JSON "
     "value and nothing else: no prose around it, no code fences."
 )
-
-_HINTS: Final = {
-    "max_tokens": "the output cap cut the answer off: raise `maxTokens`",
-    "refusal": "the model refused the task",
-}
-"""What may help, by the reason why the model stopped."""
 
 
 def _example(value: Json) -> str:
@@ -172,7 +166,7 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
         except ValueError as error:
             reason = error if text else "it is empty"
             fault = unfit(f"ai-mapping: the answer is not valid JSON: {reason}", response.text)
-            fault.hint = _HINTS.get(response.stop_reason)
+            fault.hint = _hint(response)
             raise fault from None
         faults = self._checker.faults(value) if self._checker else []
         if faults:
@@ -191,3 +185,11 @@ class AiMapping(Block, type="ai-mapping", group="ai"):
         }
         given = (f"{name}:\n{text}" for name, text in named.items() if text)
         return "\n\n".join([_ROLE, self.prompt.strip(), *given])
+
+
+def _hint(response: ChatResponse) -> str | None:
+    """What may help, by the reason why the model stopped."""
+    if response.stop_reason == "refusal":
+        return "the model refused the task"
+    helps = remedy(response)
+    return helps and f"{limit(response)} cut the answer off: {helps}"

@@ -154,8 +154,8 @@ def _repair(message: Message, response: ChatResponse) -> ToolCall:
     call = next((call for call in response.calls if call.name == REVISE), None)
     if call is None:
         raise OctoError(f"the model did not call `{REVISE}`")
-    if call is cut_off(response):
-        raise OctoError(f"the output cap (`maxTokens`) cut the call of `{REVISE}` off")
+    if (cut := cut_off(response)) is not None and call is cut.call:
+        raise OctoError(f"{cut.by} cut the call of `{REVISE}` off")
     try:
         given = arguments(call)
     except ValueError as error:

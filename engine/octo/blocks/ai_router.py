@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ConfigDict, Field, field_validator
 
-from octo.agent.asking import CUT_OFF, BudgetSpent, Conversation, arguments, said, shown, variables
+from octo.agent.asking import BudgetSpent, Conversation, arguments, said, shown, variables
 from octo.agent.reply import cut_off
 from octo.block import Block, Chain, SubFlow
 from octo.budget import EXCEEDED
@@ -17,7 +17,8 @@ from octo.fields import LlmName, Model, Refusals, ResourceText, Text
 from octo.llm.chat import ToolDefinition, ToolResult, user
 
 if TYPE_CHECKING:
-    from octo.llm.chat import ChatResponse, ToolCall
+    from octo.agent.reply import CutOff
+    from octo.llm.chat import ToolCall
     from octo.message import Message
     from octo.run import Run
 
@@ -155,14 +156,14 @@ class AiRouter(Block, type="ai-router", group="ai", composite=True):
             cut = cut_off(response)
             for call in response.calls:
                 if call.name == DECIDE:
-                    return self._named(call, is_whole=call is not cut)
-            talk.go_on(response, self._looked(message, response, cut))
+                    if cut is not None and call is cut.call:
+                        raise Undecided(f"{cut.by} cut the call of `{DECIDE}` off")
+                    return self._named(call)
+            talk.go_on(response, self._looked(message, response.calls, cut))
         raise Undecided(f"the model came to no decision in {_MOST_CALLS} calls")
 
-    def _named(self, call: ToolCall, *, is_whole: bool) -> Route:
+    def _named(self, call: ToolCall) -> Route:
         """The route that a call names. Raises Undecided."""
-        if not is_whole:
-            raise Undecided(f"the output cap (`maxTokens`) cut the call of `{DECIDE}` off")
         try:
             name = arguments(call).get("route")
         except ValueError as error:
@@ -174,10 +175,13 @@ class AiRouter(Block, type="ai-router", group="ai", composite=True):
                 return route
         raise Undecided(f"the model names no route that there is: {shortened(shown(name))}")
 
-    def _looked(self, message: Message, response: ChatResponse, cut: ToolCall | None) -> Iterator[ToolResult]:
+    def _looked(self, message: Message, calls: Iterable[ToolCall], cut: CutOff | None) -> Iterator[ToolResult]:
         """What the model finds when it looks at the message."""
-        for call in response.calls:
-            text, is_error = (CUT_OFF, True) if call is cut else _look(message, call)
+        for call in calls:
+            if cut is not None and call is cut.call:
+                text, is_error = f"not read: {cut.by} cut this call off; make it shorter", True
+            else:
+                text, is_error = _look(message, call)
             yield ToolResult(call.id, call.name, text, is_error)
 
     @cached_property

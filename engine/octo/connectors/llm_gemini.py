@@ -25,7 +25,7 @@ class LlmGemini(VertexConnector, type="llm-gemini"):
     """Model id, passed on as it is; blocks and agents may name another one."""
 
     base_url: NamedText = Field("", alias="baseURL")
-    """Address of the API up to `models`. Without it `GOOGLE_GEMINI_BASE_URL` counts, then Google's own.
+    """Address of the API, with or without `/models`. Without it `GOOGLE_GEMINI_BASE_URL` counts, then Google's own.
 
     On Vertex AI it is required, and ends in `/publishers/google/models`.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from octo.frozen import frozen
 from octo.values import Json
@@ -251,6 +251,9 @@ class Spent:
     """The model that served, as the provider names it."""
 
 
+WINDOW_FULL: Final = frozenset({"model_context_window_exceeded", "model_length"})
+"""Vendors' words for an answer that was cut off because prompt and answer are all that the model holds at once."""
+
 StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "pause", "malformed"]
 
 
@@ -287,6 +290,11 @@ class ChatResponse:
     @property
     def citations(self) -> tuple[Citation, ...]:
         return self.message.citations
+
+    @property
+    def fills_window(self) -> bool:
+        """Whether the context window cut it off, and not the output cap."""
+        return self.stop_reason == "max_tokens" and self.stop_detail.partition(":")[0] in WINDOW_FULL
 
     @property
     def searched(self) -> bool:

@@ -150,7 +150,7 @@ PROVIDERS: Final = {
             key_header="x-goog-api-key",
             media_types=gemini.MEDIA_TYPES,
             forwards=frozenset(),
-            lists=lambda base_url: (with_query(join_url(base_url, "models"), "pageSize=1000"),),
+            lists=lambda base_url: (with_query(join_url(gemini.root(base_url), "models"), "pageSize=1000"),),
             draws=True,
             imagen=imagen,
             embedder=GeminiEmbedder(),

@@ -232,7 +232,48 @@ async def test_an_answer_that_was_cut_off_is_an_answer_and_is_logged():
     ran = await run(TOOL, reply("half an ans", stop="max_tokens"))
 
     assert ran.message.body == "half an ans"
-    assert ran.log == ["the answer was cut off by the output cap"]
+    assert ran.log == ["the answer was cut off by the output cap (`maxTokens`)"]
+
+
+# ---------------------------------------------------------------- the context window
+
+
+def out_of_context(text: str = "", *calls: ToolCall) -> ChatResponse:
+    return replace(reply(text, *calls, stop="max_tokens"), stop_detail="model_context_window_exceeded")
+
+
+async def test_an_answer_that_the_context_window_cut_off_is_logged_as_such():
+    ran = await run(TOOL, out_of_context("half an ans"))
+
+    assert ran.message.body == "half an ans"
+    assert ran.log == ["the answer was cut off by the end of the context window"]
+
+
+async def test_the_model_is_told_that_the_context_window_cut_a_call_off():
+    ran = await run(TOOL, out_of_context("", call("t", "{", "a")), reply("done"))
+
+    assert ran.results == [
+        (
+            "not run: the end of the context window cut this call off, so its arguments are not complete; "
+            "make it shorter, or split it up",
+            True,
+        )
+    ]
+
+
+async def test_two_calls_in_a_row_that_the_context_window_cut_off_end_on_the_default_path():
+    listener = Listener(AgentGaveUp)
+    cut = out_of_context("", call("t", "{"))
+    await run(WITH_DEFAULT, cut, cut, observers=[listener])
+
+    assert [event.reason for event in listener.events] == ["context window full"]
+
+
+async def test_a_context_window_without_room_for_an_answer_is_told():
+    with pytest.raises(BlockError) as error:
+        await run(TOOL, out_of_context(), out_of_context())
+
+    assert error.value.hint == "shorten the prompt"
 
 
 # ---------------------------------------------------------------- no answer

@@ -388,7 +388,7 @@ async def test_an_answer_that_is_no_json_fails_the_block_and_the_body_stays(answ
     ("stop", "hint"),
     [
         ("end_turn", None),
-        ("max_tokens", "the output cap cut the answer off: raise `maxTokens`"),
+        ("max_tokens", "the output cap (`maxTokens`) cut the answer off: raise `maxTokens`"),
         ("refusal", "the model refused the task"),
     ],
 )

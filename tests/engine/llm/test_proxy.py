@@ -224,6 +224,7 @@ def test_a_field_that_stands_twice_is_set_in_both_places():
     [
         ("anthropic", "https://a/v1", ["https://a/v1/models?limit=1000"]),
         ("googleai", "https://g/v1beta", ["https://g/v1beta/models?pageSize=1000"]),
+        ("googleai", "https://g/v1beta/models", ["https://g/v1beta/models?pageSize=1000"]),
         ("azure_openai", AZURE, [f"{AZURE}/openai/v1/models"]),
         (
             "aws_bedrock",

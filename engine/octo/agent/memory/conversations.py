@@ -32,6 +32,7 @@ _SHORT: Final = {
     "model refused": "refused",
     "exceeded max iterations": "max iterations",
     "output cap reached": "output cap",
+    "context window full": "context window",
     "budget exceeded": "budget",
 }
 """What the history calls the reasons for which a run gives up."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from octo.errors import ProviderError, Truncated
 from octo.llm import conversation, faults, media
 from octo.llm.chat import (
+    WINDOW_FULL,
     ChatMessage,
     ChatResponse,
     Citation,
@@ -99,6 +100,8 @@ class Decoder:
         """The call that fragments of a slot belong to now."""
         self._calls: list[_Call] = []
         self._finish_reason = ""
+        self._native_reason = ""
+        """How the model's own vendor names it, where the server stands between."""
         self._filters: list[str] = []
         """What a filter found in the answer, where the server names it."""
         self.model = ""
@@ -145,6 +148,8 @@ class Decoder:
         )
 
     def _stop_detail(self) -> str:
+        if self._finish_reason in _CUT_OFF:
+            return next((one for one in (self._finish_reason, self._native_reason) if one in WINDOW_FULL), "")
         if self._finish_reason != _FILTERED:
             return ""
         return ": ".join(filter(None, (_FILTERED, ", ".join(dict.fromkeys(self._filters)))))
@@ -176,6 +181,7 @@ class Decoder:
         if whole is not None:
             self.complete = True
         self._finish_reason = reason or self._finish_reason
+        self._native_reason = text_of(choice.get("native_finish_reason")) or self._native_reason
         self._filters += _filters(choice.get("content_filter_results"))
         return [*deltas, *self._end()] if reason or self.complete else deltas
 

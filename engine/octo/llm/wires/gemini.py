@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -75,10 +76,14 @@ def _for_drawing(request: ChatRequest) -> ChatRequest:
 
 
 def address(credentials: Credentials, model: str, method: str) -> str:
-    """The address of a model's method; on Vertex AI the base names the collection of models already."""
+    """The address of a model's method."""
     name = quote(model.removeprefix("models/"), safe="/@:")
-    path = name if credentials.platform == "vertex" else f"models/{name}"
-    return join_url(credentials.base_url, f"{path}:{method}")
+    return join_url(root(credentials.base_url), f"models/{name}:{method}")
+
+
+def root(base_url: str) -> str:
+    """The address that paths of the API are joined to; the base may name the collection of models already."""
+    return re.sub(r"/+models/*(?=\?|$)", "", base_url, count=1)
 
 
 def url(credentials: Credentials, model: str, *, stream: bool) -> str:

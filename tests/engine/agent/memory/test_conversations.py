@@ -1,6 +1,7 @@
 """octo/agent/memory/conversations.py, octo/agent/memory/naming.py: conversations of agents that have an id."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -191,9 +192,15 @@ WITH_DEFAULT = f"{AGENT}default: {{process: []}}\n"
         ("maxIterations: 1\n", [reply("", call("t"))], 1, "max iterations"),
         ("budget: {maxTokens: 0}\n", [], 0, "budget"),
         ("", [reply("", call("t", "{"), stop="max_tokens")] * 2, 2, "output cap"),
+        (
+            "",
+            [replace(reply("", call("t", "{"), stop="max_tokens"), stop_detail="model_length")] * 2,
+            2,
+            "context window",
+        ),
         ("", [reply("", call("t")), reply(" ")], 2, ""),
     ],
-    ids=["refusal", "cap", "budget", "output cap", "empty answer"],
+    ids=["refusal", "cap", "budget", "output cap", "context window", "empty answer"],
 )
 async def test_a_question_without_an_answer_says_why(agent, keys, replies, iterations, reason):
     agent.keys = keys + WITH_DEFAULT

@@ -225,6 +225,11 @@ def test_what_is_said_of_an_unusual_stop(reason: str, details: Json, expected: s
     assert (streamed.stop_detail, whole.stop_detail) == (expected, expected)
 
 
+@pytest.mark.parametrize(("reason", "fills"), [("model_context_window_exceeded", True), ("max_tokens", False)])
+def test_an_answer_says_whether_the_context_window_cut_it_off(reason: str, fills: bool):
+    assert decode(start(), *end(reason))[1].fills_window is fills
+
+
 @pytest.mark.parametrize(
     ("begun", "ended", "expected"),
     [

@@ -263,6 +263,11 @@ def test_an_unusual_stop_says_its_word(reason: str, detail: str):
     assert decode(START, *end(reason))[1].stop_detail == detail
 
 
+@pytest.mark.parametrize(("reason", "fills"), [("model_context_window_exceeded", True), ("max_tokens", False)])
+def test_an_answer_says_whether_the_context_window_cut_it_off(reason: str, fills: bool):
+    assert decode(START, *end(reason))[1].fills_window is fills
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [

@@ -344,6 +344,24 @@ def test_an_answer_that_was_filtered_says_so(found: Json, detail: str):
     assert decode(whole({"content": None}, "content_filter"))[1].stop_detail == "content_filter"
 
 
+@pytest.mark.parametrize(
+    ("reason", "native", "fills"),
+    [
+        ("length", None, False),
+        ("length", "max_tokens", False),
+        ("length", "model_context_window_exceeded", True),
+        ("model_length", None, True),
+        ("stop", "model_length", False),
+    ],
+)
+def test_an_answer_says_whether_the_context_window_cut_it_off(reason: str, native: str | None, fills: bool):
+    """Mistral has a word of its own; OpenRouter tells that of the model's vendor beside its own."""
+    ended = chunk(reason)
+    ended["choices"][0]["native_finish_reason"] = native
+
+    assert decode(chunk(content="I wou"), ended, DONE)[1].fills_window is fills
+
+
 @pytest.mark.parametrize("reason", ["stop", "content_filter"])
 def test_a_refusal_in_words_says_enough(reason: str):
     response = decode(chunk(refusal="I cannot"), *end(reason))[1]

@@ -137,6 +137,10 @@ def test_the_least_request():
         ("https://a/v1beta/", "standard", "models/m", True, "https://a/v1beta/models/m:streamGenerateContent?alt=sse"),
         ("https://a/b?c=d", "standard", "m", True, "https://a/b/models/m:streamGenerateContent?c=d&alt=sse"),
         ("https://a", "standard", "x y?#", False, "https://a/models/x%20y%3F%23:generateContent"),
+        ("https://a/v1beta/models/", "standard", "m", False, "https://a/v1beta/models/m:generateContent"),
+        ("https://a/models?c=d", "standard", "m", False, "https://a/models/m:generateContent?c=d"),
+        ("https://a/models/proxy", "standard", "m", False, "https://a/models/proxy/models/m:generateContent"),
+        ("https://a/google", "vertex", "m", False, "https://a/google/models/m:generateContent"),
         (
             "https://a/publishers/google/models",
             "vertex",
@@ -152,7 +156,18 @@ def test_the_least_request():
             "https://a/publishers/google/models/m:streamGenerateContent?alt=sse",
         ),
     ],
-    ids=["plain", "streamed", "a query of its own", "odd letters", "vertex", "vertex, streamed"],
+    ids=[
+        "plain",
+        "streamed",
+        "a query of its own",
+        "odd letters",
+        "with models",
+        "with models and a query",
+        "models elsewhere",
+        "vertex without models",
+        "vertex",
+        "vertex, streamed",
+    ],
 )
 def test_where_a_call_goes(base: str, platform: Json, model: str, stream: bool, expected: str):
     endpoint = replace(ENDPOINT, credentials=replace(CREDENTIALS, base_url=base, platform=platform))
