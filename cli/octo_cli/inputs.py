@@ -33,7 +33,7 @@ def body(data: str | None, content_type: str | None = None, default: Json = None
     if not data:
         text, source = _piped(), "stdin is not valid JSON"
     elif data == "-":
-        text, source = _standard_input(), "stdin is not valid JSON"
+        text, source = standard_input(), "stdin is not valid JSON"
     elif data.startswith("@"):
         text, source = _file(data[1:], option="--data"), f"decode body: `{data[1:]}`"
     else:
@@ -107,6 +107,13 @@ def path(text: str) -> Path:
 # ---------------------------------------------------------------- reading
 
 
+def standard_input() -> str:
+    """All of standard input, also of a terminal."""
+    if sys.stdin is None:
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+
+
 def _piped() -> str:
     """What a pipe or a file feeds to standard input; a terminal or a null device feeds nothing."""
     try:
@@ -114,13 +121,7 @@ def _piped() -> str:
     except (AttributeError, OSError, ValueError):  # no standard input at all
         return ""
     fed = stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
-    return _standard_input() if fed else ""
-
-
-def _standard_input() -> str:
-    if sys.stdin is None:
-        return ""
-    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+    return standard_input() if fed else ""
 
 
 def _file(name: str, *, option: str) -> str:

@@ -274,7 +274,7 @@ def usage_error(error: GrammarError, ctx: Context, args: Sequence[str] = ()) -> 
             names = (error.param.opts if error.param else None) or ["an argument"]
             metavar = error.param.make_metavar(ctx) if error.param else ""
             name = names[0] if names[0].startswith("-") else metavar
-            return UsageError(f"`{command}` needs `{name}`", hint=_help_of(ctx))
+            return UsageError(f"`{command}` needs `{name}`", hint=_with_config(name, args) or _help_of(ctx))
         case BadOptionUsage():
             return UsageError(f"option `{error.option_name}` needs a value", hint=_help_of(ctx))
         case BadParameter():
@@ -309,6 +309,14 @@ def _hint_for(name: str, ctx: Context, args: Sequence[str]) -> str:
         written = next((arg for arg in args if arg.startswith(name)), name)
         return f"an argument that begins with `-` stands after `--`: `{ctx.command_path} -- {shlex.quote(written)}`"
     return _help_of(ctx)
+
+
+def _with_config(name: str, args: Sequence[str]) -> str | None:
+    """What to do about a config that is named without its option."""
+    import shlex
+
+    file = next((arg for arg in args if arg.endswith((".yaml", ".yml"))), None)
+    return f"write `--config {shlex.quote(file)}`" if name == "--config" and file else None
 
 
 def _command_first(name: str, group: str) -> str:

@@ -113,6 +113,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
         (["expr", "1", "--data", "@"], "`--data`: the name of the file is empty", "write `--data @FILE`"),
         (["expr", "1", "--vars", "@"], "`--vars`: the name of the file is empty", "write `--vars @FILE`"),
         (["validate"], "`octo validate` needs `--config`", "see `octo validate --help`"),
+        (["validate", "a b.yaml"], "`octo validate` needs `--config`", "write `--config 'a b.yaml'`"),
         (["validate", "--confg", "x"], "`octo validate` has no option `--confg`", "did you mean `--config`?"),
         (["validate", "-config", "x"], "`octo validate` has no option `-config`", "did you mean `--config`?"),
         (["validate", "--config"], "option `--config` needs a value", "see `octo validate --help`"),

@@ -112,7 +112,7 @@ def import_(
     With `--config`, what they need and the config does not have is told: it stands in the bundle.
     """
     from octo import edit
-    from octo.agent import bundle, declared, references
+    from octo.agent import bundle, references
     from octo.config.document import parse
     from octo.store import agents
 
@@ -125,19 +125,15 @@ def import_(
     found, warnings = bundle.unpack(data, str(file))
     desk.warn(warnings, strict=strict)
     names = [one.name for one in found]
-    pushed = {
-        one.name: one.version
-        for one in desk.run(declared.push(desk.store, found, desk.change(), adopt=names if adopt else ()))
-    }
+    imported = desk.push(found, adopt=names if adopt else ())
     known = desk.read(agents.names)
     for one in found if desk.config else ():
         for missing in references.missing(one.value, desk.needed_config(), known):
             words.warn(desk, f"agent {one.name}: {missing} is not there")
     if desk.as_document:
-        desk.put({"imported": [{"name": name, "version": pushed.get(name)} for name in names]})
+        desk.put({"imported": [words.deployed_facts(one) for one in imported]})
     else:
-        lines = [f"imported {name} v{pushed[name]}" if name in pushed else f"{name}: unchanged" for name in names]
-        desk.text("\n".join(lines))
+        desk.text("\n".join(words.deployed(one, "imported") for one in imported))
     return 0
 
 

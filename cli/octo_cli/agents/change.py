@@ -16,7 +16,7 @@ from octo_cli.asking import agreed
 from octo_cli.options import AsJson, Debug, StoreDirectory
 
 if TYPE_CHECKING:
-    from octo.agent.versions import Deployed
+    from octo.agent.versions import Change, Deployed
     from octo.values import Json
 
 OptionalName = Annotated[
@@ -25,7 +25,12 @@ OptionalName = Annotated[
 ]
 File = Annotated[
     Path | None,
-    typer.Option("--file", metavar="FILE", parser=inputs.path, help="Agent file with the value; default the draft"),
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        parser=inputs.path,
+        help="Agent file with the value, `-` for standard input; default the draft",
+    ),
 ]
 Force = Annotated[
     bool,
@@ -61,20 +66,21 @@ def deploy(
     from octo.agent import versions
 
     desk = desks.begin(context, store, config, user, json=json, debug=debug)
+    change = desk.change(note, strict=strict)
     if name is None:
-        return _deploy_linked(desk, file, note, only or [], force=force, yes=yes)
+        return _deploy_linked(desk, file, change, only or [], force=force, yes=yes)
     if file is not None:
         value = editing.from_file(desk, file, name, strict=strict)
-        deployed = desk.run(versions.deploy(desk.store, name, value, desk.change(note)))
+        deployed = desk.run(versions.deploy(desk.store, name, value, change))
     else:
         if strict or desk.config is not None:
             editing.check_draft(desk, name, strict=strict)
-        deployed = desk.run(versions.deploy_draft(desk.store, name, desk.change(note), force=force))
+        deployed = desk.run(versions.deploy_draft(desk.store, name, change, force=force))
     _tell(desk, [deployed])
     return 0
 
 
-def _deploy_linked(desk: Desk, file: Path | None, note: str | None, only: list[str], *, force: bool, yes: bool) -> int:
+def _deploy_linked(desk: Desk, file: Path | None, change: Change, only: list[str], *, force: bool, yes: bool) -> int:
     from octo.agent import versions
     from octo.store import agents
 
@@ -91,7 +97,7 @@ def _deploy_linked(desk: Desk, file: Path | None, note: str | None, only: list[s
         base = f"from v{drafts[name]}" if drafts[name] else "new"
         blocks = ", ".join(linked[name])
         if yes or only or agreed(desk.session, f"deploy the draft of `{name}` ({base}), which {blocks} links?"):
-            done.append(desk.run(versions.deploy_draft(desk.store, name, desk.change(note), force=force)))
+            done.append(desk.run(versions.deploy_draft(desk.store, name, change, force=force)))
     if not chosen and not desk.as_document:
         desk.text("no agent that the config links has a draft")
         return 0
@@ -104,7 +110,12 @@ def draft(
     name: Name,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="FILE", parser=inputs.path, help="Take the draft from an agent file"),
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            parser=inputs.path,
+            help="Take the draft from an agent file, `-` for standard input",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -235,10 +246,9 @@ def adopt(
         if name not in found:
             raise versions.not_found(name, sorted(found))
     chosen = [found[name] for name in dict.fromkeys(names)]
-    pushed = desk.run(declared.push(desk.store, chosen, desk.change(), adopt=names))
-    news = {one.name: one.version for one in pushed}
+    adopted = desk.push(chosen, adopt=names)
     if desk.as_document:
-        desk.put({"adopted": [{"name": one.name, "version": news.get(one.name)} for one in chosen]})
+        desk.put({"adopted": [words.deployed_facts(one) for one in adopted]})
     else:
         lines = [f"{one.name} is declared by {words.near(one.source)}" for one in chosen]
         desk.text("\n".join(lines))
@@ -248,14 +258,10 @@ def adopt(
 def _tell(desk: Desk, done: list[Deployed], *, several: bool = False) -> None:
     """Say what was deployed."""
     if desk.as_document:
-        found = [{"name": one.name, "version": one.version, "changed": one.is_new} for one in done]
+        found = [words.deployed_facts(one) for one in done]
         desk.put({"deployed": found} if several else found[0])
-        return
-    lines = [
-        f"deployed {one.name} v{one.version}" if one.is_new else f"{one.name}: unchanged at v{one.version}"
-        for one in done
-    ]
-    desk.text("\n".join(lines) or "nothing was deployed")
+    else:
+        desk.text("\n".join(words.deployed(one) for one in done) or "nothing was deployed")
 
 
 def _answer(desk: Desk, facts: dict[str, Json], told: str) -> None:

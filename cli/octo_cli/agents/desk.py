@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from octo.agent.declared import Declared
-    from octo.agent.versions import Change
+    from octo.agent.versions import Change, Deployed
     from octo.config.model import Config
     from octo.errors import Problem
     from octo.store.store import Store
@@ -76,16 +76,31 @@ class Desk:
 
         return declared.read(self.config)
 
-    def change(self, note: str | None = None) -> Change:
-        """Who changes something now."""
+    def change(self, note: str | None = None, *, strict: bool = False) -> Change:
+        """Who changes something now, and why. A note is kept for good: one that looks like a key is doubtful."""
         from octo.agent.versions import Change
+        from octo.config import literal
+        from octo.errors import Problem
 
+        if note and literal.is_secret(note):
+            text = "`--note` looks like a secret, and notes are kept with their versions"
+            self.warn([Problem(text, hint="say why, without the key", severity="warning")], strict=strict)
         return Change(self.user, self.now, note or "")
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do work on the store, and close it."""
         with self.store:
             return signals.run(self.session, work)
+
+    def push(self, found: Sequence[Declared], *, adopt: Sequence[str] = ()) -> list[Deployed]:
+        """Bring declared agents into the store; what is in force of each then."""
+        from octo.agent import declared
+        from octo.agent.versions import Deployed
+        from octo.store import agents
+
+        news = {one.name: one for one in self.run(declared.push(self.store, found, self.change(), adopt=adopt))}
+        rows = self.read(lambda db: {row.name: row.version for row in agents.agents(db)})
+        return [Deployed(one.name, rows[one.name], is_new=one.name in news and news[one.name].is_new) for one in found]
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Do work that only reads; where there is no store, on an empty one."""

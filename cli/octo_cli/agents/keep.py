@@ -63,7 +63,8 @@ def rename(
 ) -> int:
     """Give an agent another name, with its versions and drafts
 
-    Links are by name, and stand in your files: those that are known are listed, and left as they are.
+    Links are by name, and stand in your files and in other agents: those that are known are listed, and left as they
+    are.
     """
     from octo.agent import versions
     from octo.store import agents
@@ -71,14 +72,18 @@ def rename(
     desk = desks.begin(context, store, config, user, json=json, debug=debug)
     row = desk.read(lambda db: agents.agent(db, old))
     desk.run(versions.rename(desk.store, old, new))
+    users = _users(desk, old)
     blocks = words.linked_from(desk).get(old, [])
     configs = desk.read(lambda db: agents.configs_that_ran(db, old))
     source = row.source if row else ""
     if desk.as_document:
-        desk.put({"name": new, "was": old, "linkedBy": blocks, "configs": configs, "source": source or None})
+        desk.put(
+            {"name": new, "was": old, "linkedBy": blocks, "usedBy": users, "configs": configs, "source": source or None}
+        )
         return 0
     lines = [f"renamed {old} to {new}"]
-    lines += [f"{address} links {old}" for address in blocks]
+    lines += [f"{address} links {old}" for address in words.counted(blocks)]
+    lines += [f"agent {name} has {old} as a tool" for name in users]
     lines += [f"{words.near(path)} ran {old}, and may link it" for path in configs]
     if source:
         lines.append(f"{words.near(source)} declares {old}: rename it there, too, or it comes back with the next load")
@@ -114,11 +119,24 @@ def delete(
     source = row.source if row else ""
     if source:
         words.warn(desk, f"`{words.near(source)}` declares {name}: it comes back with the next load")
+    users = _users(desk, name)
+    for user_ in users:
+        words.warn(desk, f"agent {user_} has {name} as a tool, which fails from now on")
     if desk.as_document:
-        desk.put({"name": name, "versions": gone, "drafts": drafts, "source": source or None})
+        desk.put({"name": name, "versions": gone, "drafts": drafts, "source": source or None, "usedBy": users})
     else:
         desk.text(f"deleted {name} with {_count(gone, 'version')} and {_count(drafts, 'draft')}")
     return 0
+
+
+def _users(desk: Desk, name: str) -> list[str]:
+    """The agents that refer to one, in the store or as the config declares them."""
+    from octo.agent import references
+
+    here = (
+        one.name for one in desk.declared if references.Reference("agent", name) in references.references(one.value)
+    )
+    return sorted({*desk.read(lambda db: references.users(db, name)), *here} - {name})
 
 
 def _known(desk: Desk, name: str) -> AgentRow:

@@ -12,13 +12,14 @@ from octo import edit
 from octo.errors import UsageError
 from octo_cli import diagnostics
 from octo_cli.agents import desk as desks
-from octo_cli.agents import editing
+from octo_cli.agents import editing, words
 from octo_cli.agents.desk import Desk, User
 from octo_cli.options import AsJson, ConfigPath, Debug, FlowName, StoreDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from octo.agent.versions import Deployed
     from octo.block import Block
     from octo.config.document import Document
     from octo.config.document import Path as Place
@@ -83,9 +84,10 @@ def pin(
 ) -> int:
     """Write the versions that are deployed now into the links of a config
 
-    A link that has a version already stays as it is. The comments of the files stay.
+    Declared agents come into the store first, as with a run. A link that has a version already stays as it is. The
+    comments of the files stay.
     """
-    from octo.agent import links, versions
+    from octo.agent import declared, links, versions
 
     desk = desks.begin(context, store, config, user, json=json, debug=debug)
     loaded = desk.needed_config()
@@ -93,18 +95,18 @@ def pin(
     for name in names or ():
         if name not in {link.name for _, link in found}:
             raise versions.not_found(name, sorted({link.name for _, link in links.of(loaded)}))
-    current = {}
-    for _, link in found:
-        if link.version is None:
-            current[link.name] = desk.run(versions.resolve(desk.store, link.name)).version
+    pending = desk.run(declared.to_come(desk.store, loaded))
+    unpinned = dict.fromkeys(link.name for _, link in found if link.version is None)
+    current = {name: _in_force(desk, name, pending) for name in unpinned}
     files = _Files(config)
     pinned: list[Json] = []
     for block, link in found:
         if link.version is None:
             files.pin(files.link(block), link.name, current[link.name])
             pinned.append({"block": block.address, "agent": link.name, "version": current[link.name]})
-    if write:
-        files.save()
+    if write and pinned:
+        _tell_deployed(desk, desk.push(desk.declared))
+        files.save(desk)
     if desk.as_document:
         desk.put({"pinned": pinned, "written": write and bool(pinned)})
     else:
@@ -159,11 +161,9 @@ def save(
     changes: dict[str, object] = {"agent": name, **dict.fromkeys(keys, REMOVED)}
     lines, lost = files.change(found.place.path, changes)
     deployed = desk.run(versions.deploy(desk.store, name, value, desk.change(f"out of {found.address}")))
-    if not desk.as_document:
-        new = f"deployed {name} v{deployed.version}"
-        desk.session.tell(new if deployed.is_new else f"{name}: unchanged at v{deployed.version}")
+    _tell_deployed(desk, [deployed], unchanged=True)
     if write:
-        files.save()
+        files.save(desk)
     _answer(desk, lines, lost, write, {"name": name, "version": deployed.version})
     return 0
 
@@ -200,7 +200,7 @@ def unlink(
     said, gone = folding.put_in(written, resolved.value, partial(read_text, loaded.root))
     lines, lost = files.change(found.place.path, {**{key: REMOVED for key in gone if key not in said}, **said})
     if write:
-        files.save()
+        files.save(desk)
     _answer(desk, lines, lost, write, {"name": link.name, "version": resolved.version})
     return 0
 
@@ -261,11 +261,13 @@ class _Files:
     def _origin(self, path: Place) -> tuple[Document, Place]:
         return self._merged.origin(path)
 
-    def save(self) -> None:
-        """Write the files that have changed."""
+    def save(self, desk: Desk) -> None:
+        """Write the files that have changed, and tell a person which."""
         for file, content in self._after.items():
             if content != self._before[file]:
                 edit.replace(file, content)
+                if not desk.as_document:
+                    desk.session.tell(f"changed {words.near(str(file))}")
 
 
 def _agent_block(config: Config, files: _Files, flow: str, name: str) -> tuple[Block, dict[str, Json]]:
@@ -284,6 +286,22 @@ def _agent_block(config: Config, files: _Files, flow: str, name: str) -> tuple[B
         hint = "write the settings into the block first"
         raise UsageError(f"`{address}` has its settings from processor `{block.place.ref}`", hint=hint)
     return block, written
+
+
+def _in_force(desk: Desk, name: str, pending: Mapping[str, dict[str, Json]]) -> int:
+    """The version of an agent that a run would work with now; `pending` are values that it would store first."""
+    from octo.agent import versions
+    from octo.store import agents
+
+    found = desk.run(versions.resolve(desk.store, name, declared=pending))
+    return found.version or desk.read(lambda db: agents.next_version(db, name))
+
+
+def _tell_deployed(desk: Desk, done: Sequence[Deployed], *, unchanged: bool = False) -> None:
+    """Tell a person what came into the store on the way."""
+    for one in done:
+        if not desk.as_document and (one.is_new or unchanged):
+            desk.session.tell(words.deployed(one))
 
 
 def _answer(desk: Desk, lines: str, lost: int, write: bool, facts: dict[str, Json]) -> None:

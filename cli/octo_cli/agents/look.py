@@ -167,7 +167,7 @@ def diff(
     elif lines:
         words.put_diff(desk, lines)
     else:
-        desk.text(f"no difference between {old.title} and {new.title}\n{words.CAVEAT}")
+        desk.text(f"no difference between {old.title} and {new.title}\n{words.caveat()}")
     return 1 if exit_code and lines else 0
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -20,7 +23,7 @@ from octo_cli.run_table import moment
 if TYPE_CHECKING:
     from octo.agent.declared import Declared
     from octo.agent.references import Reference
-    from octo.agent.versions import Resolved
+    from octo.agent.versions import Deployed, Resolved
     from octo.store.agents import AgentRow, VersionRow
 
 CAVEAT: Final = (
@@ -29,6 +32,19 @@ CAVEAT: Final = (
 )
 _DIGITS: Final = 8
 """So many digits of a hash are shown."""
+
+
+# ---------------------------------------------------------------- what was done
+
+
+def deployed(one: Deployed, verb: str = "deployed") -> str:
+    """What was deployed, in words."""
+    return f"{verb} {one.name} v{one.version}" if one.is_new else f"{one.name}: unchanged at v{one.version}"
+
+
+def deployed_facts(one: Deployed) -> Ordered:
+    """What was deployed as it stands in a JSON document."""
+    return Ordered(name=one.name, version=one.version, changed=one.is_new)
 
 
 # ---------------------------------------------------------------- lists
@@ -100,6 +116,11 @@ def linked_from(desk: Desk) -> dict[str, list[str]]:
     return found
 
 
+def counted(addresses: Sequence[str]) -> list[str]:
+    """Addresses for people: blocks without a name may share one."""
+    return [f"{address} ×{count}" if count > 1 else address for address, count in Counter(addresses).items()]
+
+
 def facts(desk: Desk, one: Listed) -> Ordered:
     """An agent of a list as it stands in a JSON document."""
     row = one.row
@@ -135,7 +156,7 @@ def _row(one: Listed, now: int) -> list[str]:
     draft = (f"+edits on v{one.base}" if one.base is not None else "+edits") if one.drafted else ""
     row = one.row
     if row is None:
-        return [one.name, "", draft, "", "", "", "", "", ", ".join(one.linked)]
+        return [one.name, "", draft, "", "", "", "", "", ", ".join(counted(one.linked))]
     model = f"{row.connector}/{row.model}" if row.model else row.connector
     updated = f"{moment(row.updated_at, now)}, {row.updated_by}" if row.version else "with the next run"
     source, drift = near(row.source), "drift" if one.drift else ""
@@ -148,7 +169,7 @@ def _row(one: Listed, now: int) -> list[str]:
         source,
         drift,
         updated,
-        ", ".join(one.linked),
+        ", ".join(counted(one.linked)),
     ]
 
 
@@ -281,7 +302,12 @@ def put_history(desk: Desk, row: AgentRow, kept: Sequence[VersionRow]) -> None:
     table.put(desk.session, head, rows, cut=("NOTE", "ORIGIN", "BY"), colours=colours)
     oldest = kept[-1].version if kept else 1
     gone = [f"versions before v{oldest} were trimmed, cleared or deleted"] if oldest > 1 else []
-    desk.text("\n".join(["", *gone, CAVEAT]))
+    desk.text("\n".join(["", *gone, caveat()]))
+
+
+def caveat() -> str:
+    """What versions do not hold, in lines that are as wide as the terminal."""
+    return fill(CAVEAT, shutil.get_terminal_size().columns)
 
 
 def _origin(origin: str) -> str:

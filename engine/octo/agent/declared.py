@@ -42,6 +42,8 @@ class Pushed:
     name: str
     version: int
     """The one that is in force now."""
+    is_new: bool
+    """False when the value was in force already, and only the file is another."""
     before: str = ""
     """The file that it is taken over from, for that does not declare it any more."""
 
@@ -140,11 +142,12 @@ def _take(db: Connection, one: Declared, change: Change, adopt: Collection[str])
     source, taken = (row.source, row.source_hash) if row else ("", "")
     has_moved = bool(source) and one.name not in adopt and not _is_same(source, one.source)
     if row is not None and has_moved and taken == one.hash:  # what was deployed since stays
-        version = row.version
+        version, is_new = row.version, False
     else:
-        version = append(db, one.name, one.value, change, f"source {one.source}").version
+        deployed = append(db, one.name, one.value, change, f"source {one.source}")
+        version, is_new = deployed.version, deployed.is_new
     agents.set_source(db, one.name, one.source, one.hash)
-    return Pushed(one.name, version, source if has_moved else "")
+    return Pushed(one.name, version, is_new, source if has_moved else "")
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -203,6 +206,9 @@ def from_text(
         value = authored.authored(found[0].written, partial(read_text, root))
     except OctoError as error:
         raise ConfigError([Problem(error.message, found[0].location, error.hint)]) from error
+    if found[0].name != name:
+        text = f'this is agent "{found[0].name}", not "{name}"'
+        raise ConfigError([Problem(text, document.location(("name",)), f"write `name: {name}`, or leave it out")])
     warnings = [problem for problem in problems if config or problem.message == config_agents.LITERAL]
     return value, in_order([*document.warnings, *warnings])
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from octo.values import Json
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from octo.config.model import Config
 
 Kind: TypeAlias = Literal["connector", "variable", "flow", "processor", "agent", "skill"]
@@ -30,6 +32,16 @@ class Reference(NamedTuple):
 def references(value: Mapping[str, Json]) -> list[Reference]:
     """What a value refers to, each once, in the order in which it stands there."""
     return list(dict.fromkeys(_found(value)))
+
+
+def users(db: Connection, name: str) -> list[str]:
+    """The other agents that refer to an agent, as they are deployed or in drafts."""
+    from octo.agent.versions import decoded
+    from octo.store import agents
+
+    wanted = Reference("agent", name)
+    found = {other for other, text in agents.values_with(db, name) if wanted in references(decoded(text, other))}
+    return sorted(found - {name})
 
 
 def missing(value: Mapping[str, Json], config: Config, known: Collection[str]) -> list[Reference]:

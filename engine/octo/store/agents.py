@@ -265,6 +265,17 @@ def delete(db: Connection, name: str) -> tuple[int, int]:
     return gone, db.execute("DELETE FROM agent_draft WHERE name = ?", (name,)).rowcount
 
 
+def values_with(db: Connection, text: str) -> Iterator[tuple[str, str]]:
+    """The agents in whose value, or in a draft of it, a text stands: each with that value."""
+    yield from db.execute(
+        """
+        SELECT name, value FROM agent WHERE instr(value, :text)
+        UNION ALL SELECT name, value FROM agent_draft WHERE instr(value, :text)
+        """,
+        {"text": text},
+    )
+
+
 def configs_that_ran(db: Connection, name: str) -> list[str]:
     """The configs in whose recorded runs an agent worked."""
     rows = db.execute(

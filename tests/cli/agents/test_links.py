@@ -124,9 +124,23 @@ def test_what_is_wrong_is_told_and_nothing_is_written(agents: Any, tmp_path: Pat
 # ---------------------------------------------------------------- pin
 
 
+def test_a_declared_agent_that_no_run_has_stored_yet_is_pinned(octo: Any, agents: Any, tmp_path: Path) -> None:
+    would = {"pinned": [{"block": "f.sort", "agent": "triage", "version": 1}], "written": False}
+    assert json.loads(agents("pin", "--no-write").stdout) == would
+    assert not (tmp_path / ".octo").exists()
+
+    assert agents("pin", terminal="out err") == (
+        "pinned f.sort to triage@1\n",
+        "deployed triage v1\nchanged a.yaml\n",
+        0,
+    )
+    octo("invoke", "--config", "a.yaml", "--flow", "f", "--data", '{"q": "x"}')
+    assert [one["version"] for one in json.loads(octo("agents", "list").stdout)["agents"]] == [1]
+
+
 @pytest.mark.usefixtures("stored")
 def test_a_pin_is_written_into_the_config_and_every_comment_stays(agents: Any, tmp_path: Path) -> None:
-    assert agents("pin", terminal="out err") == ("pinned f.sort to triage@1\n", "", 0)
+    assert agents("pin", terminal="out err") == ("pinned f.sort to triage@1\n", "changed a.yaml\n", 0)
     assert (tmp_path / "a.yaml").read_text(encoding="utf-8") == CONFIG.replace("agent: triage ", "agent: triage@1 ")
     assert agents("pin", terminal="out err") == ("nothing to pin\n", "", 0)
     assert json.loads(agents("pin").stdout) == {"pinned": [], "written": False}
@@ -225,7 +239,7 @@ def test_a_block_that_was_saved_can_be_linked_afterwards(agents: Any, tmp_path: 
     agents("save", *place)
 
     again = agents("save", *place, "--write", terminal="out err")
-    assert again == (block_lines(SAVED), "team/doer: unchanged at v1\n", 0)
+    assert again == (block_lines(SAVED), "team/doer: unchanged at v1\nchanged a.yaml\n", 0)
     assert (tmp_path / "a.yaml").read_text(encoding="utf-8").endswith(SAVED)
 
 
