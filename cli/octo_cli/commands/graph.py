@@ -9,15 +9,20 @@ import typer
 
 import octo
 from octo import edit
-from octo.errors import UsageError
+from octo.errors import OctoError, Problem, UsageError
 from octo.logline import printable
-from octo_cli import diagnostics, inputs, output
-from octo_cli.options import ConfigPath, Debug
+from octo_cli import diagnostics, inputs, options, output
+from octo_cli.options import ConfigPath, Debug, StoreDirectory
 from octo_cli.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from octo.config.model import Config
+    from octo.fields import Model
     from octo.graph.picture import Picture
     from octo.graph.tree import Line, Style
+    from octo.store.store import Store
 
 GROUP = "Write"
 
@@ -60,11 +65,13 @@ def command(
         Path | None,
         typer.Option("--out", metavar="PATH", parser=inputs.path, help="File to write; default standard output"),
     ] = None,
+    store: StoreDirectory = None,
     debug: Debug = False,
 ) -> int:
     """Draw the flows of a config: blocks, branches, tools, connectors.
 
-    `tree` is for the terminal, `mermaid` for documents, `html` is one page that needs no network.
+    Agents that blocks link are looked up in the store. `tree` is for the terminal, `mermaid` for documents, `html` is
+    one page that needs no network.
     """
     from octo.graph.picture import draw
 
@@ -78,13 +85,31 @@ def command(
     session.mask = loaded.environment.mask
     for warning in loaded.warnings:
         diagnostics.warn(session, warning)
-    picture = draw(loaded, flow)
+    picture = draw(loaded, flow, _agents(session, loaded, options.store(session, store, options.beside(config))))
     if out is None:
         width = _width(session) if format_ == "tree" else None
         output.put_lines(session, _lines(picture, format_, coloured=session.coloured(session.out), width=width))
     else:
         edit.replace(out, "".join(f"{line}\n" for line in _lines(picture, format_)).encode())
     return 0
+
+
+def _agents(session: Session, config: Config, store: Store) -> Mapping[str, Model]:
+    """The agents that the config links. What a store that cannot be read holds is not drawn."""
+    from octo.config.address import blocks
+    from octo_cli import signals
+
+    if not any(getattr(block, "link", None) for _, block in blocks(config)):
+        return {}
+    from octo.agent import links
+
+    try:
+        with store:
+            return signals.run(session, links.seen(config, store))
+    except OctoError as error:
+        problem = Problem(f"agents are drawn as the config declares them: {error}", hint=error.hint, severity="warning")
+        diagnostics.warn(session, problem)
+        return {}
 
 
 def _by_name(out: Path | None) -> Format:

@@ -197,7 +197,7 @@ class LateEntry(Entry):
         except NoValue as error:
             raise OctoError(f"tool `{self.name}`: {error.message}", hint=error.hint) from None
         place_in(self.block, entry, ("tools", self.name))
-        return entry.laid_over(self.overlay)
+        return entry.laid_over(self.overlay) if self.overlay else entry
 
 
 class LinkedAgent(NamedAgent):

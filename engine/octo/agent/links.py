@@ -117,6 +117,26 @@ async def follow(config: Config, store: Store) -> list[Followed]:
     return [await _follow(block, link, config, store, pending, own) for block, link in of(config)]
 
 
+async def seen(config: Config, store: Store) -> dict[str, Brain]:
+    """The agents that links of a config, and of those agents, lead to: each by its link, as far as there is one."""
+    pending = await declared.to_come(store, config)
+    found: dict[str, Brain] = {}
+    waiting = of(config)
+    while waiting:
+        block, link = waiting.pop()
+        if str(link) in found:
+            continue
+        followed = await _follow(block, link, config, store, pending, {})
+        if followed.agent is None:
+            continue
+        found[str(link)] = followed.agent.model_copy(update={"tools": followed.tools})
+        for entry in followed.tools:
+            waiting += [(block, entry.link)] if entry.link else []
+            inner = walk(entry.process or ())
+            waiting += [(one, one.link) for one in inner if isinstance(one, Links) and one.link is not None]
+    return found
+
+
 async def _follow(
     block: Block,
     link: Link,

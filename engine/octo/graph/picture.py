@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from octo.block import Block, Branch, Chain
 from octo.config.address import place_in
+from octo.config.address import walk as walk_blocks
 from octo.config.explain import plain
 from octo.config.model import Config, Flow
 from octo.config.names import calls_of, names_in
@@ -31,6 +33,7 @@ _TOOLS: Final = ("tools",)
 """Keys with what a model may call; not everything there has blocks of its own."""
 _SHOWN: Final = frozenset({*_TOOLS, "agent", "link"})
 """Keys that are shown in another way."""
+NO_AGENTS: Final[Mapping[str, Model]] = MappingProxyType({})
 _SHORT: Final = 60
 """JSON of this length stands on one line."""
 
@@ -139,9 +142,14 @@ class Picture:
     connectors: tuple[Outlet, ...]
 
 
-def draw(config: Config, flow: str | None = None) -> Picture:
-    """The picture of a config, or of one flow. Raises UsageError for a flow that it has not."""
-    painter = _Painter(config)
+def draw(config: Config, flow: str | None = None, agents: Mapping[str, Model] = NO_AGENTS) -> Picture:
+    """The picture of a config, or of one flow. Raises UsageError for a flow that it has not.
+
+    `agents` are those that links lead to, each by its link as it is written, `NAME` or `NAME@7`. For links without a
+    version, the agents that the config declares stand in for those that are not given.
+    """
+    declared = {agent.name: agent.agent for agent in config.declared_agents if agent.agent is not None}
+    painter = _Painter(config, {**declared, **agents})
     flows = [painter.stream(index, given) for index, given in enumerate(config.flows)]
     if flow is not None:
         if config.flow(flow) is None:
@@ -165,8 +173,9 @@ def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
 
 
 class _Painter:
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, agents: Mapping[str, Model]) -> None:
         self.config = config
+        self.agents = agents
         self.mask = config.environment.mask
 
     def stream(self, index: int, flow: Flow) -> Stream:
@@ -202,7 +211,7 @@ class _Painter:
 
     def _step(self, block: Block) -> Step:
         link = getattr(block, "link", None)
-        agent = self._declared(link)
+        agent = self.agents.get(str(link or ""))
         lanes = (*self._lanes(block), *(self._of_agent(tool, block) for tool in getattr(agent, "tools", ())))
         of_lanes = {name for lane in lanes for name in lane.calls}
         return Step(
@@ -214,16 +223,25 @@ class _Painter:
             place=self._place(block.place.path),
             settings=self._settings(block, frozenset({*_SHOWN, *(str(branch.path[0]) for branch in block.branches())})),
             calls=tuple(name for name in map(self.mask, names_in(block, FlowName)) if name not in of_lanes),
-            uses=tuple(map(self.mask, names_in(agent or block, ConnectorName))),
+            uses=tuple(map(self.mask, dict.fromkeys(self._connectors(agent or block)))),
             lanes=lanes,
             agent=self.mask(str(link or "")),
         )
 
-    def _declared(self, link: Any) -> Model | None:
-        """The agent that a link leads to, if the config declares it and the link names no version."""
-        if link is None or link.version is not None:
-            return None
-        return next((agent.agent for agent in self.config.declared_agents if agent.name == link.name), None)
+    def _connectors(self, model: Model, *, nested: bool = False) -> Iterator[str]:
+        """The connectors that a block or an agent uses, with those of the agents that are its tools.
+
+        Blocks of its own tools are drawn, and use theirs themselves; those of a nested agent are not.
+        """
+        yield from names_in(model, ConnectorName)
+        for tool in getattr(model, "tools", ()):
+            link = getattr(tool, "link", None)
+            inner = self.agents.get(str(link or ""))
+            if nested:
+                for block in walk_blocks(getattr(tool, "process", None) or ()):
+                    yield from names_in(block, ConnectorName)
+            elif inner is not None:
+                yield from self._connectors(inner, nested=True)
 
     def _lanes(self, block: Block) -> Iterator[Lane]:
         """The branches of a block, and its tools that have none: in the order in which they are written."""

@@ -102,3 +102,52 @@ def test_a_config_with_problems_is_not_drawn(octo, tmp_path):
     ran = octo("graph", "--config", "app.yaml")
 
     assert (ran.stdout, ran.status) == ("", 2)
+
+
+LINKED = """\
+connectors:
+  - { name: llm, type: llm-scripted, settings: { turns: [ { text: hi } ] } }
+  - { name: old, type: llm-scripted, settings: { turns: [ { text: hi } ] } }
+agents:
+  desk: { connector: old, prompt: p, tools: [ { name: look, process: [ { type: log, settings: { message: '1' } } ] } ] }
+  boss: { connector: llm, prompt: p, tools: [ { name: ask, agent: desk@1 } ] }
+flows:
+  - name: main
+    process:
+      - { type: ai-agent, name: live, agent: desk, input: body }
+      - { type: ai-agent, name: pinned, agent: desk@1, input: body }
+      - { type: ai-agent, name: chief, agent: boss, input: body }
+"""
+
+
+def test_agents_are_drawn_as_links_lead_to_them_in_the_store(octo, tmp_path):
+    (tmp_path / "app.yaml").write_text(LINKED, encoding="utf-8")
+    octo("invoke", "--config", "app.yaml", "--flow", "main")
+    octo("agents", "deploy", "desk", "--file", "-", stdin="connector: llm\nprompt: p\n")
+
+    assert octo("graph", "--config", "app.yaml").stdout == (
+        "main\n"
+        "├─ ai-agent  live  agent desk  [llm]  input: body\n"
+        "├─ ai-agent  pinned  agent desk@1  [old]  input: body\n"
+        "│  └─ tool look\n"
+        "│     └─ log  message: 1\n"
+        "└─ ai-agent  chief  agent boss  [llm]  [old]  input: body\n"
+        "   └─ tool ask  → agent desk@1\n"
+        "\n"
+        "connectors\n"
+        "├─ llm  llm-scripted  used by main.live, main.chief\n"
+        "└─ old  llm-scripted  used by main.pinned, main.chief\n"
+    )
+
+
+def test_a_store_that_cannot_be_read_is_told_and_what_is_declared_is_drawn(octo, tmp_path):
+    (tmp_path / "app.yaml").write_text(LINKED, encoding="utf-8")
+    (tmp_path / ".octo").mkdir()
+    (tmp_path / ".octo" / "octo.db").write_bytes(b"no store at all, but a text")
+    outcome = octo("graph", "--config", "app.yaml", terminal="err")
+
+    assert outcome.stderr == (
+        f"warning: agents are drawn as the config declares them: `{Path('.octo/octo.db')}` is not an SQLite file\n"
+        "hint: move it away, or name another directory with `--store DIR`\n"
+    )
+    assert "├─ ai-agent  live  agent desk  [old]  input: body\n" in outcome.stdout

@@ -125,3 +125,19 @@ def test_an_agent_that_is_linked_is_shown_with_the_tools_that_the_config_declare
     ]
     assert (log.address, log.id) == ("f.live[look].log", "flows-0-process-0-tools-look-process-0")
     assert (pinned.agent, pinned.uses, pinned.lanes) == ("desk@3", (), ())
+
+
+def test_connectors_of_agents_that_are_tools_are_used_by_the_block(tmp_path):
+    config = LINKED.replace(
+        "agents:\n",
+        "  - { name: law, type: llm-scripted, settings: { turns: [{ text: x }] } }\n"
+        "  - { name: books, type: http-client, settings: { baseURL: 'https://books.example' } }\n"
+        "agents:\n"
+        "  - name: lawyer\n"
+        "    connector: law\n"
+        "    prompt: Judge.\n"
+        "    tools: [{ name: read, process: [{ type: rest, settings: { connector: books, path: '\"/\"' } }] }]\n",
+    )
+    live, *_ = walk(picture(tmp_path, config).flows[0].steps)
+
+    assert live.uses == ("m", "law", "books")
