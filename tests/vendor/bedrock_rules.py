@@ -215,6 +215,16 @@ def tool_choice_can_be_followed(request: Converse) -> Iterator[str]:
         yield f"toolConfig.toolChoice.tool.name: the tool `{name}` is not defined in toolConfig.tools"
 
 
+def tools_can_be_forced(request: Converse) -> Iterator[str]:
+    """`ToolChoice`, "supported by". Error text: `This model doesn't support the toolConfig.toolChoice.any field. Remove
+    toolConfig.toolChoice.any and try again.`
+    """
+    for way in request.choice.keys() & {"any", "tool"}:
+        if re.search(r"(^|[./])(meta|cohere|ai21)\.", request.model):
+            field = f"toolConfig.toolChoice.{way}"
+            yield f"This model doesn't support the {field} field. Remove {field} and try again."
+
+
 # ---------------------------------------------------------------- files
 
 _IMAGES = {
@@ -350,6 +360,21 @@ def thinking_fits_the_other_parameters(request: Converse) -> Iterator[str]:
         yield "Thinking may not be enabled when tool_choice forces tool use."
 
 
+def thinking_suits_the_model(request: Converse) -> Iterator[str]:
+    """Claude, "Extended thinking", "Adaptive thinking". Error texts: those of Anthropic, after `The model returned the
+    following errors:`.
+    """
+    told = request.more.get("thinking") if isinstance(request.more, dict) and request.is_claude else None
+    kind = told.get("type") if isinstance(told, dict) else None
+    if kind == "adaptive" and re.search(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8}|-v\d|$))", request.model):
+        yield "The model returned the following errors: adaptive thinking is not supported on this model"
+    if kind == "enabled" and re.search(r"opus-4-[7-9]|(opus|sonnet|haiku)-[5-9]", request.model):
+        yield (
+            'The model returned the following errors: "thinking.type.enabled" is not supported for this model. Use '
+            '"thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
+        )
+
+
 def sampling_is_known_to_the_model(request: Converse) -> Iterator[str]:
     """Error text: `The model returned the following errors: `temperature` is deprecated for this model.`"""
     if re.search(r"claude-(opus-4-[789]|(opus|sonnet|haiku)-[5-9])", request.model) and request.inference.keys() & {
@@ -423,6 +448,7 @@ RULES = (
     tool_names_are_unique,
     input_schemas_are_schemas,
     tool_choice_can_be_followed,
+    tools_can_be_forced,
     files_are_what_they_claim,
     document_names_are_plain,
     document_names_are_unique,
@@ -431,6 +457,7 @@ RULES = (
     cache_points_follow_what_they_cache,
     further_fields_are_known_to_the_model,
     thinking_fits_the_other_parameters,
+    thinking_suits_the_model,
     sampling_is_known_to_the_model,
     reasoning_is_signed,
     reasoning_comes_first,

@@ -242,21 +242,26 @@ def there_is_one_cap(request: ChatRequest) -> Iterator[str]:
 def reasoning_models_take_fewer_settings(request: ChatRequest) -> Iterator[str]:
     """Reasoning models of OpenAI. Error texts: `Unsupported parameter: 'max_tokens' is not supported with this model.
     Use 'max_completion_tokens' instead.`, `Unsupported value: 'temperature' does not support 0.5 with this model.
-    Only the default (1) value is supported.`, and of the later ones `Function tools with reasoning_effort are not
-    supported for gpt-5.4 in /v1/chat/completions.`
+    Only the default (1) value is supported.` (of later ones beside an effort), of the latest `Function tools with
+    reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions.`, and of others `Unrecognized request
+    argument supplied: reasoning_effort`.
     """
+    effort = request.reasoning_effort
+    if effort is not None and re.match("(chat)?gpt-[34]", request.model):
+        yield "Unrecognized request argument supplied: reasoning_effort"
     if not re.match(r"o\d|gpt-5", request.model):
         return
     if request.max_tokens is not None:
         yield (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
         )
-    if request.temperature not in (None, 1):
+    may_vary = re.match(r"gpt-5\.\d", request.model) and effort in (None, "none")
+    if request.temperature not in (None, 1) and not may_vary:
         yield (
             f"Unsupported value: 'temperature' does not support {request.temperature:g} with this model. "
             "Only the default (1) value is supported."
         )
-    if re.match(r"gpt-5\.[4-9]", request.model) and request.tools and request.reasoning_effort not in (None, "none"):
+    if re.match(r"gpt-5\.[4-9]", request.model) and request.tools and effort not in (None, "none"):
         yield (
             f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions. "
             "Please use /v1/responses instead."

@@ -190,7 +190,9 @@ def reasoning_is_for_models_that_think(request: ResponsesRequest) -> Iterator[st
 
 def thinking_models_take_no_temperature(request: ResponsesRequest) -> Iterator[str]:
     """Error text: `Unsupported parameter: 'temperature' is not supported with this model.`"""
-    if re.match(r"o\d|gpt-5(-|$)", request.model) and request.temperature is not None:
+    thinks = request.reasoning is not None and request.reasoning.effort not in (None, "none")
+    never = r"o\d|gpt-5(\.\d+)?(-|$)" if thinks else r"o\d|gpt-5(-|$)"
+    if re.match(never, request.model) and request.temperature is not None:
         yield "Unsupported parameter: 'temperature' is not supported with this model."
 
 

@@ -92,6 +92,12 @@ def thinking(**fields: Json) -> Json:
 
 POINT: Json = {"cachePoint": {"type": "default"}}
 BUDGET = thinking(type="enabled", budget_tokens=1024)
+ADAPTIVE = {
+    "additionalModelRequestFields": {
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": "high"},
+    }
+}
 
 GOOD = {
     "plain text": asking(),
@@ -105,12 +111,6 @@ GOOD = {
     "a turn to be continued": talk([text()], [text("I am not done")]),
     "cache points": asking(text(), POINT, system=[text(), POINT], toolConfig={"tools": [tool(), POINT]}),
     "thinking with a budget": asking(**BUDGET, **tools(), inferenceConfig={"maxTokens": 4096}),
-    "adaptive thinking with an effort": asking(
-        additionalModelRequestFields={
-            "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": "high"},
-        }
-    ),
     "a user to be told of": asking(requestMetadata={"user": "someone"}),
 }
 
@@ -286,6 +286,15 @@ def test_a_bad_request_is_refused(server: BedrockServer, client: httpx.Client, b
             "reasoning_effort",
         ),
         ("anthropic.claude-opus-4-7", asking(inferenceConfig={"temperature": 0.5}), "is deprecated for this model"),
+        ("us.anthropic.claude-sonnet-4-6", asking(**ADAPTIVE), None),
+        (CLAUDE, asking(**ADAPTIVE), "adaptive thinking is not supported on this model"),
+        ("anthropic.claude-opus-4-7", asking(**BUDGET), '"thinking.type.enabled" is not supported for this model'),
+        ("meta.llama3-3-70b-instruct-v1:0", asking(**tools("find")), None),
+        (
+            "us.meta.llama3-3-70b-instruct-v1:0",
+            asking(**tools("find", toolChoice={"any": {}})),
+            "This model doesn't support the toolConfig.toolChoice.any field. Remove toolConfig.toolChoice.any and try",
+        ),
         ("no model", asking(), "modelId: Member must satisfy regular expression pattern"),
     ],
 )

@@ -269,6 +269,15 @@ BAD = {
         asking(model="o3", max_tokens=1),
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
     ),
+    "an effort on an older model": (
+        asking(model="gpt-4.1", reasoning_effort="none"),
+        "Unrecognized request argument supplied: reasoning_effort",
+    ),
+    "a temperature beside an effort": (
+        asking(model="gpt-5.4", temperature=0.5, reasoning_effort="low"),
+        "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is "
+        "supported.",
+    ),
     "a temperature on a reasoning model": (
         asking(model="gpt-5-mini", temperature=0.5),
         "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is "

@@ -88,7 +88,7 @@ GOOD = {
         include=["reasoning.encrypted_content"],
         max_output_tokens=16,
         temperature=0.5,
-        reasoning={"effort": "low", "summary": "auto"},
+        reasoning={"effort": "none"},
         user="u",
         prompt_cache_key="k",
         text=schema(CLOSED),
@@ -181,6 +181,10 @@ BAD = {
     "effort for a model that does not think": (
         talk(HELLO, model="gpt-4.1", reasoning={"effort": "low"}),
         "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+    ),
+    "temperature beside an effort": (
+        talk(HELLO, model="gpt-5.4", temperature=0.5, reasoning={"effort": "low"}),
+        "Unsupported parameter: 'temperature' is not supported with this model.",
     ),
     "temperature for a model that thinks": (
         talk(HELLO, model="gpt-5-mini", temperature=1),

@@ -5,29 +5,51 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_CLAUDE_WITH_SAMPLING: Final = re.compile(
+_CLAUDE_BEFORE_4_7: Final = re.compile(
     r"claude-([23]|instant)|(haiku|sonnet)(?!-([5-9]|\d\d)(?!\d))|opus-4(?![-\d])|opus-4-[01256]"
 )
-"""Fragments of the names of Claude models that take a temperature; later ones do not, and refuse it.
+"""Fragments of the names of Claude models that can be given a temperature, and a number of tokens to think with.
 
-`opus-4-2` is the date of the first Opus 4. Haiku and Sonnet take one up to version 4.
+Later ones refuse both. `opus-4-2` is the date of the first Opus 4. Haiku and Sonnet take them up to version 4.
 """
+_CLAUDE_BEFORE_4_6: Final = re.compile(
+    r"claude-([23]|instant)|(haiku|sonnet|opus)-4(-[0-5](?!\d)|(?!\d|-\d{1,2}(?!\d)))"
+)
+"""Fragments of the names of Claude models that think with a number of tokens only."""
+_GPT_5: Final = re.compile(r"o\d|gpt-5(?P<later>\.\d+)?(?!\.?\d|(\.\d+)?-chat)")
+"""The beginning of the names of OpenAI models that think; `later` ones do not where nothing is said of an effort."""
 
 
-def takes_temperature(model: str) -> bool:
-    """Whether a model takes a temperature; an unknown one counts as the newest of its family."""
-    name = model.lower().replace(".", "-")
-    return "claude" not in name or _CLAUDE_WITH_SAMPLING.search(name) is not None
+def _is_in(names: re.Pattern[str], claude: str) -> bool:
+    return names.search(claude.lower().replace(".", "-")) is not None
 
 
-_GPT_5: Final = re.compile(r"gpt-5(\.[0-3])?(?![.\d])|o[134](?!\w)|gpt-[34]")
+def takes_temperature(model: str, effort: str = "") -> bool:
+    """Whether a model takes a temperature when it is to think that hard; an unknown one counts as the newest."""
+    if is_claude(model):
+        return _is_in(_CLAUDE_BEFORE_4_7, model)
+    thinking = _GPT_5.match(model.lower())
+    return thinking is None or (thinking["later"] is not None and effort in ("", "none"))
+
+
+def takes_budget(model: str) -> bool:
+    """Whether a model can be told in tokens how much to think; of the Claude models only earlier ones can."""
+    return not is_claude(model) or _is_in(_CLAUDE_BEFORE_4_7, model)
+
+
+def needs_budget(model: str) -> bool:
+    """Whether a model has to be told in tokens how much to think: it knows no other way."""
+    return is_claude(model) and _is_in(_CLAUDE_BEFORE_4_6, model)
+
+
+_EFFORT_WITH_TOOLS: Final = re.compile(r"gpt-5(\.[0-3])?(?![.\d])|o[134](?!\w)|gpt-[34]")
 """The beginning of the names of OpenAI models that take an effort beside tools on Chat Completions."""
 
 
 def takes_effort_with_tools(model: str) -> bool:
     """Whether a model takes a reasoning effort beside tools on Chat Completions; later models of OpenAI do not."""
     name = model.lower()
-    return not re.match(r"gpt-\d|o\d", name) or _GPT_5.match(name) is not None
+    return not re.match(r"gpt-\d|o\d", name) or _EFFORT_WITH_TOOLS.match(name) is not None
 
 
 _BEFORE_GEMINI_3: Final = re.compile(r"gemini-[12](?!\d)")
@@ -58,7 +80,7 @@ _WITHOUT_REASONING: Final = re.compile(r"(chat)?gpt-[34](?!\d)|gpt-5(\.\d+)?-cha
 
 
 def reasons(model: str) -> bool:
-    """Whether a model on the Responses API thinks before it answers; an unknown one counts as a new one, which does."""
+    """Whether a model of OpenAI thinks before it answers; an unknown one counts as a new one, which does."""
     return _WITHOUT_REASONING.match(model.lower()) is None
 
 
@@ -66,6 +88,14 @@ _OF_A_PLACE: Final = re.compile(r"^(arn:[^/]*/)?((us|eu|apac|au|ca|jp|sa|us-gov|
 """What stands before the name of a model on Bedrock: the head of its ARN, the part of the world that serves it."""
 _CLAUDE_WITHOUT_CACHE: Final = re.compile(r"anthropic\.claude-(v\d|instant|3-(haiku|sonnet|opus)|3-5-sonnet-20240620)")
 _NOVA_WITHOUT_TEXT: Final = re.compile(r"amazon\.nova-(canvas|reel|sonic|\d-sonic)")
+
+
+_FREE_OF_CHOICE: Final = re.compile(r"(meta|cohere|ai21)\.")
+
+
+def can_be_made_to_call(model: str) -> bool:
+    """Whether a model on Bedrock can be made to call a tool; some are offered tools only."""
+    return _FREE_OF_CHOICE.match(_OF_A_PLACE.sub("", model.lower())) is None
 
 
 def cache_places(model: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from octo.errors import BadRequest
+from octo.llm import facts
 from octo.llm.chat import ChatRequest, NamedTool
 from octo.llm.refusals import ADAPTIVE, BUDGET, EFFORT, WORD
 from octo.llm.wire import Endpoint
@@ -39,8 +40,9 @@ def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *
         return {"thinking": {"type": "disabled"}}
     if forces(request) and not request.may_think_first:
         return {}
-    refused = endpoint.refused
-    if (effort or endpoint.thinking == "adaptive") and refused & {ADAPTIVE, EFFORT}:
+    refused, model = endpoint.refused, request.model or endpoint.model
+    in_tokens = facts.needs_budget(model) or refused & {ADAPTIVE, EFFORT}
+    if in_tokens and (effort or endpoint.thinking == "adaptive"):
         wanted = _BUDGETS.get(effort or "", _BUDGET)
         return _budgeted(wanted if max_tokens is None else min(wanted, max_tokens - 1), may_begin=may_begin)
     if effort:
@@ -52,7 +54,7 @@ def settings(request: ChatRequest, endpoint: Endpoint, max_tokens: int | None, *
             return {}
         case "adaptive":
             return {"thinking": {"type": "adaptive"}}
-        case "budgeted" if BUDGET in refused:
+        case "budgeted" if BUDGET in refused or not facts.takes_budget(model):
             return {"thinking": {"type": "adaptive"}}
         case "budgeted":
             budget = endpoint.thinking_budget or 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Final, Literal, Protocol
 
 from typing_extensions import TypeVar
 
+from octo.llm import facts
 from octo.llm.chat import ChatRequest, ChatResponse, Delta, Usage
 from octo.llm.credentials import Credentials
 from octo.llm.framing import EventFraming, Framing
@@ -22,6 +24,8 @@ PromptCache = Literal["auto", "on", "off"]
 BROKE_OFF: Final = "the answer broke off before its end"
 """What every wire says of an answer whose end mark is missing."""
 _LONGEST_KEY: Final = 64
+
+_log: Final = logging.getLogger("octo.llm")
 
 Answer = TypeVar("Answer", covariant=True, default=ChatResponse)
 
@@ -61,6 +65,15 @@ class Endpoint:
     def who(self) -> str:
         """How a warning about a request begins."""
         return f'connector "{self.connector}": ' if self.connector else ""
+
+    def effort(self, request: ChatRequest) -> str:
+        """How hard a model is to think, in the provider's own word; empty for one that never does."""
+        effort, model = request.reasoning_effort or self.reasoning, request.model or self.model
+        if facts.reasons(model):
+            return effort
+        if effort not in ("", "none"):
+            _log.warning("%sthe reasoning effort is left out: the model `%s` does not think", self.who, model)
+        return ""
 
     def caches(self, request: ChatRequest) -> bool:
         """Whether the prompt of a request is to be marked for caching."""

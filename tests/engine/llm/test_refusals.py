@@ -58,6 +58,7 @@ async def test_a_refused_temperature_is_left_out_on_bedrock_for_the_rest_of_the_
 
 
 async def test_tools_are_just_offered_on_bedrock_where_the_model_cannot_be_made_to_call_one():
+    """It is known of some; others say it."""
     text = (
         "This model doesn't support the toolConfig.toolChoice.any field. "
         "Remove toolConfig.toolChoice.any and try again."
@@ -65,9 +66,12 @@ async def test_tools_are_just_offered_on_bedrock_where_the_model_cannot_be_made_
     forced = ChatRequest((user("x"),), tools=(ToolDefinition("t", "A tool."),), tool_choice="any")
     script = [bedrock.error(400, text), anthropic.reply("a"), anthropic.reply("b")]
     with bedrock.BedrockServer(script) as server:
-        sent = await bodies(server, "aws_bedrock", "authorization", "meta.llama3-3-70b-instruct-v1:0", [forced, forced])
+        sent = await bodies(server, "aws_bedrock", "authorization", "writer.palmyra-x5-v1:0", [forced, forced])
+    with bedrock.BedrockServer([anthropic.reply("a")]) as server:
+        known = await bodies(server, "aws_bedrock", "authorization", "us.meta.llama3-3-70b-instruct-v1:0", [forced])
 
     assert [body["toolConfig"].get("toolChoice") for body in sent] == [{"any": {}}, None, None]
+    assert [body["toolConfig"].get("toolChoice") for body in known] == [None]
 
 
 TEMPERATURE = {"temperature": 0.5}
@@ -111,17 +115,19 @@ THINKS = ChatRequest((user("x"),), max_tokens=20000)
     [
         ("claude-sonnet-4-6", "max", [("adaptive", "max")]),
         ("claude-sonnet-4-6", "xhigh", [("adaptive", "xhigh"), ("adaptive", "high")]),
-        ("claude-sonnet-4-5", "low", [("adaptive", "low"), (1024, None)]),
-        ("claude-opus-4-5", "medium", [("adaptive", "medium"), (8192, None)]),
-        ("claude-opus-4-1", "max", [("adaptive", "max"), (19999, None)]),
+        ("claude-sonnet-4-5", "low", [(1024, None)]),
+        ("claude-3-7-sonnet-20250219", "low", [(1024, None)]),
+        ("claude-opus-4-20250514", "medium", [(8192, None)]),
+        ("claude-opus-4-1-20250805", "max", [(19999, None)]),
         ("claude-sonnet-4-5", "none", [("disabled", None)]),
+        ("claude-opus-4-7", "xhigh", [("adaptive", "xhigh")]),
     ],
-    ids=["known", "a newer word", "earlier", "with efforts only", "up to the cap", "none"],
+    ids=["known", "a newer word", "earlier", "much earlier", "with a date", "up to the cap", "none", "newest"],
 )
 async def test_an_effort_is_said_as_an_earlier_claude_model_knows_it(
     model: str, effort: str, sent: list[tuple[str | int, str | None]]
 ):
-    """The words of the double are those of the vendor; what it refuses is asked for once more in another way."""
+    """What is known of models is said at once, the rest once more in another way when it is refused."""
     request = replace(THINKS, reasoning_effort=effort)
     with anthropic.AnthropicServer(lambda _: anthropic.reply("a")) as server:
         found = await bodies(server, "anthropic", "x-api-key", model, [request, request])
@@ -132,8 +138,11 @@ async def test_an_effort_is_said_as_an_earlier_claude_model_knows_it(
 @pytest.mark.parametrize(
     ("setting", "model", "sent"),
     [
-        ("adaptive", "claude-sonnet-4-5", ["adaptive", 8192, 8192]),
-        ("budgeted", "claude-opus-4-7", [2048, "adaptive", "adaptive"]),
+        ("adaptive", "claude-sonnet-4-5", [8192, 8192]),
+        ("adaptive", "claude-sonnet-4-6", ["adaptive", "adaptive"]),
+        ("budgeted", "claude-sonnet-4-6", [2048, 2048]),
+        ("budgeted", "claude-opus-4-7", ["adaptive", "adaptive"]),
+        ("budgeted", "claude-mythos-6", ["adaptive", "adaptive"]),
     ],
 )
 async def test_thinking_of_the_connector_is_said_as_the_model_knows_it(setting: Any, model: str, sent: list[Any]):
@@ -144,13 +153,40 @@ async def test_thinking_of_the_connector_is_said_as_the_model_knows_it(setting: 
     assert [thought(body)[0] for body in found] == sent
 
 
+@pytest.mark.parametrize(
+    ("setting", "refusal", "sent"),
+    [
+        ("adaptive", "adaptive thinking is not supported on this model", ["adaptive", 8192, 8192]),
+        (
+            "budgeted",
+            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+            '"output_config.effort" to control thinking behavior.',
+            [2048, "adaptive", "adaptive"],
+        ),
+    ],
+)
+async def test_thinking_that_a_model_of_an_unknown_name_refuses_is_said_in_another_way(
+    setting: Any, refusal: str, sent: list[Any]
+):
+    script = [anthropic.error(400, refusal), anthropic.reply("a"), anthropic.reply("b")]
+    with anthropic.AnthropicServer(script) as server:
+        settings = {"thinking": setting, "thinking_budget": 2048}
+        found = await bodies(server, "anthropic", "x-api-key", "ours", [THINKS, THINKS], **settings)
+
+    assert [thought(body)[0] for body in found] == sent
+
+
 async def test_an_effort_is_said_in_tokens_to_an_earlier_claude_model_on_bedrock():
     text = "The model returned the following errors: adaptive thinking is not supported on this model"
     script = [bedrock.error(400, text), anthropic.reply("a"), anthropic.reply("b")]
     request = replace(THINKS, reasoning_effort="low")
     with bedrock.BedrockServer(script) as server:
         found = await bodies(
-            server, "aws_bedrock", "authorization", "anthropic.claude-sonnet-4-5-v1:0", [request, request]
+            server,
+            "aws_bedrock",
+            "authorization",
+            "anthropic.claude-later-v1:0",
+            [request] * 2,
         )
 
     assert [thought(body) for body in found] == [("adaptive", "low"), (1024, None), (1024, None)]

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from octo.errors import BadRequest
-from octo.llm import conversation, thinking
+from octo.llm import conversation, facts, thinking
 from octo.llm.aws import Frames
 from octo.llm.chat import (
     ChatMessage,
@@ -25,7 +25,6 @@ from octo.llm.chat import (
     ToolResult,
 )
 from octo.llm.credentials import join_url
-from octo.llm.facts import cache_places, takes_temperature
 from octo.llm.refusals import TOOL_CHOICE
 from octo.llm.wire import Endpoint, HttpCall, shortened, to_bytes
 from octo.llm.wires.bedrock_answer import NAME, Decoder
@@ -62,7 +61,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     model = request.model or endpoint.model
     if not model:
         raise BadRequest("no model is named", hint="set `model` on the connector or on the agent")
-    if TOOL_CHOICE in endpoint.refused and request.tool_choice != "none":
+    may_force = facts.can_be_made_to_call(model) and TOOL_CHOICE not in endpoint.refused
+    if not may_force and request.tool_choice != "none":
         request = replace(request, tool_choice="auto")
     messages = _messages(request.messages)
     system: list[Json] = [] if conversation.is_blank(request.system) else [{"text": request.system}]
@@ -70,13 +70,13 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     max_tokens = max(request.max_tokens or endpoint.max_tokens or 0, 0) or None
     more = _more_fields(request, endpoint, model, max_tokens, messages)
     inference: dict[str, Json] = {} if max_tokens is None else {"maxTokens": max_tokens}
-    if "temperature" not in endpoint.refused and not thinking.is_on(more) and takes_temperature(model):
+    if "temperature" not in endpoint.refused and not thinking.is_on(more) and facts.takes_temperature(model):
         sampling = {"temperature": request.temperature, "topP": request.top_p}
         inference |= {name: value for name, value in sampling.items() if value is not None}
     if request.stop:
         inference["stopSequences"] = list(request.stop)
     if endpoint.caches(request):
-        _mark_for_caching(cache_places(model), system, tools, messages)
+        _mark_for_caching(facts.cache_places(model), system, tools, messages)
     body: dict[str, Json] = {}
     if system:
         body["system"] = system

@@ -97,7 +97,7 @@ class ChatCompletions:
         if self._thinks_unforced(request, model) and effort not in ("", "none"):
             request = replace(request, tool_choice="auto")
         form = _answer_form(request, model)
-        body |= _tools(request) | form | self._settings(request, endpoint, effort)
+        body |= _tools(request) | form | self._settings(request, endpoint, model, effort)
         if credentials.user:
             body["user"] = credentials.user
         if self.cache_key and "prompt_cache_key" not in endpoint.refused and (key := endpoint.cache_key(request)):
@@ -114,7 +114,7 @@ class ChatCompletions:
         url = self.address(credentials.base_url, "chat/completions")
         return HttpCall(url, credentials.headers({}), to_bytes(body), stream)
 
-    def _settings(self, request: ChatRequest, endpoint: Endpoint, effort: str) -> dict[str, Json]:
+    def _settings(self, request: ChatRequest, endpoint: Endpoint, model: str, effort: str) -> dict[str, Json]:
         """The cap of the answer, the effort and the temperature, each as the server wants it and if it does."""
         settings: dict[str, Json] = {}
         max_tokens = request.max_tokens or endpoint.max_tokens or 0
@@ -125,7 +125,7 @@ class ChatCompletions:
         elif effort:
             settings["reasoning_effort"] = effort
         drops = "temperature" in endpoint.refused or (self.effort_or_temperature and effort)
-        if request.temperature is not None and not drops:
+        if request.temperature is not None and not drops and facts.takes_temperature(model, effort):
             settings["temperature"] = request.temperature
         return settings
 
@@ -133,7 +133,7 @@ class ChatCompletions:
         """How hard the model is to think; not at all where that does not go with the tools."""
         if request.output_type == "image":
             return ""
-        effort = request.reasoning_effort or endpoint.reasoning
+        effort = endpoint.effort(request)
         if effort and request.tools and not facts.takes_effort_with_tools(model):
             return "none"
         if self._thinks_unforced(request, model) and effort != "none" and not (effort and request.may_think_first):

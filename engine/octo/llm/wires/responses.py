@@ -188,9 +188,10 @@ def _settings(request: ChatRequest, endpoint: Endpoint) -> dict[str, Json]:
     max_tokens = request.max_tokens or endpoint.max_tokens or 0
     if max_tokens > 0:
         settings["max_output_tokens"] = max_tokens
-    if request.temperature is not None and "temperature" not in endpoint.refused:
+    effort = endpoint.effort(request)
+    takes = "temperature" not in endpoint.refused and facts.takes_temperature(request.model or endpoint.model, effort)
+    if request.temperature is not None and takes:
         settings["temperature"] = request.temperature
-    effort = request.reasoning_effort or endpoint.reasoning
     if request.output_type == "image":
         return settings
     if effort:

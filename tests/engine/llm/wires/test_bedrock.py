@@ -176,30 +176,38 @@ def test_tools_that_were_called_are_defined_although_none_may_be_called_now(
 
 ADAPTIVE = replace(ENDPOINT, thinking="adaptive")
 BUDGETED = replace(ENDPOINT, thinking="budgeted", thinking_budget=2048)
+NEWER = "us.anthropic.claude-sonnet-4-6"
+NEWEST = "anthropic.claude-opus-4-7"
 
 
 @pytest.mark.parametrize(
     ("endpoint", "more", "thinking", "temperature"),
     [
         (ENDPOINT, {}, None, 0.5),
-        (ADAPTIVE, {}, {"type": "adaptive"}, None),
+        (ADAPTIVE, {}, {"type": "enabled", "budget_tokens": 8192}, None),
+        (ADAPTIVE, {"model": NEWER}, {"type": "adaptive"}, None),
+        (BUDGETED, {"model": NEWEST}, {"type": "adaptive"}, None),
         (BUDGETED, {}, {"type": "enabled", "budget_tokens": 2048}, None),
         (BUDGETED, {"max_tokens": 2048}, None, 0.5),
         (ADAPTIVE, {"tool_choice": "any"}, None, 0.5),
         (BUDGETED, {"tool_choice": NamedTool("lookup")}, None, 0.5),
         (ADAPTIVE, {"reasoning_effort": "none"}, {"type": "disabled"}, 0.5),
-        (ENDPOINT, {"reasoning_effort": "high"}, {"type": "adaptive", "display": "summarized"}, None),
-        (ENDPOINT, {"model": "anthropic.claude-opus-4-7"}, None, None),
+        (ENDPOINT, {"reasoning_effort": "high"}, {"type": "enabled", "budget_tokens": 24576}, None),
+        (ENDPOINT, {"reasoning_effort": "high", "model": NEWER}, {"type": "adaptive", "display": "summarized"}, None),
+        (ENDPOINT, {"model": NEWEST}, None, None),
         (BUDGETED, {"model": NOVA}, None, 0.5),
     ],
     ids=[
         "off",
+        "adaptive, said in tokens",
         "adaptive",
+        "budgeted, said as adaptive",
         "budgeted",
         "budget not below the cap",
         "adaptive, tool forced",
         "budgeted, tool forced",
         "effort none wins",
+        "effort wins, said in tokens",
         "effort wins",
         "model without temperature",
         "another vendor",
@@ -214,7 +222,7 @@ def test_thinking_and_temperature(endpoint: Endpoint, more: Json, thinking: Json
 
 def test_a_tool_may_be_just_offered_so_that_the_model_can_think_first():
     request = ChatRequest((user("x"),), tools=(LOOKUP,), tool_choice=NamedTool("lookup"), may_think_first=True)
-    sent = body(request, ADAPTIVE)
+    sent = body(replace(request, model=NEWER), ADAPTIVE)
 
     assert sent["additionalModelRequestFields"] == {"thinking": {"type": "adaptive"}}
     assert "toolChoice" not in sent["toolConfig"]
@@ -224,7 +232,7 @@ def test_a_tool_may_be_just_offered_so_that_the_model_can_think_first():
     ("model", "effort", "expected"),
     [
         (
-            CLAUDE,
+            NEWEST,
             "xhigh",
             {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "xhigh"}},
         ),

@@ -211,13 +211,33 @@ def test_what_a_provider_is_told(wire: ChatCompletions, request_: ChatRequest, e
 @pytest.mark.parametrize(
     ("model", "effort"),
     [("gpt-5.4", "none"), ("gpt-5.10-mini", "none"), ("gpt-6", "none"), ("gpt-5.2", "low"), ("gpt-5-mini", "low"),
-     ("o3", "low"), ("gpt-4.1", "low"), ("gpt-oss-120b", "low"), ("qwen3", "low"), ("openai/gpt-5.4", "low")],
+     ("o3", "low"), ("gpt-oss-120b", "low"), ("qwen3", "low"), ("openai/gpt-5.4", "low")],
 )  # fmt: skip
 def test_later_models_of_openai_take_no_effort_beside_tools(model: str, effort: str):
     request = replace(SETTINGS, model=model, tools=(LOOKUP,))
 
     assert body(request)["reasoning_effort"] == effort
     assert body(replace(request, tools=()))["reasoning_effort"] == "low"
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        ("gpt-5-mini", None, {}),
+        ("gpt-5.2", "high", {"reasoning_effort": "high"}),
+        ("gpt-5.2", "none", {"reasoning_effort": "none", "temperature": 0.5}),
+        ("gpt-5.2", None, {"temperature": 0.5}),
+        ("gpt-4.1", "none", {"temperature": 0.5}),
+        ("gpt-4.1", "high", {"temperature": 0.5}),
+        ("gpt-oss-120b", "high", {"reasoning_effort": "high", "temperature": 0.5}),
+    ],
+)
+def test_effort_and_temperature_are_left_out_where_a_model_of_openai_does_not_take_them(
+    model: str, effort: str | None, expected: Json
+):
+    sent = body(ChatRequest((user("x"),), model=model, temperature=0.5, reasoning_effort=effort))
+
+    assert {key: sent[key] for key in ("reasoning_effort", "temperature") if key in sent} == expected
 
 
 @pytest.mark.parametrize(

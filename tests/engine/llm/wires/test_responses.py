@@ -95,10 +95,10 @@ def test_a_request_with_everything():
         system="be brief",
         tools=(LOOKUP, ToolDefinition("ping", " ", {"properties": {}})),
         tool_choice=NamedTool("ping"),
-        model="gpt-5-mini",
+        model="gpt-5.4-mini",
         max_tokens=100,
         temperature=0.5,
-        reasoning_effort="high",
+        reasoning_effort="none",
         output_schema={"type": "object", "properties": {"n": {"type": "integer"}}},
         cache=True,
         cache_key="shop/main/ai-agent",
@@ -108,7 +108,7 @@ def test_a_request_with_everything():
 
     assert ("openai-organization", "org") in call.headers
     assert json.loads(call.body) == {
-        "model": "gpt-5-mini",
+        "model": "gpt-5.4-mini",
         "store": False,
         "include": [ENCRYPTED],
         "instructions": "be brief",
@@ -131,7 +131,7 @@ def test_a_request_with_everything():
         "input": [said(text("hello"))],
         "max_output_tokens": 100,
         "temperature": 0.5,
-        "reasoning": {"effort": "high", "summary": "auto"},
+        "reasoning": {"effort": "none"},
         "text": {
             "format": {
                 "type": "json_schema",
@@ -149,6 +149,33 @@ def test_a_request_with_everything():
         "prompt_cache_key": "shop/main/ai-agent",
         "stream": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        ("gpt-5.4", "low", {"reasoning": {"effort": "low", "summary": "auto"}}),
+        ("gpt-5.4", None, {"temperature": 0.5}),
+        ("gpt-5-mini", None, {}),
+        ("o3", None, {}),
+        ("gpt-5-chat-latest", "high", {"temperature": 0.5}),
+        ("gpt-5.2-chat-latest", "none", {"temperature": 0.5}),
+        ("gpt-4.1", "none", {"temperature": 0.5}),
+    ],
+)
+def test_effort_and_temperature_are_left_out_where_a_model_does_not_take_them(
+    model: str, effort: str | None, expected: Json
+):
+    sent = body(ChatRequest((user("x"),), model=model, temperature=0.5, reasoning_effort=effort))
+
+    assert {key: sent[key] for key in ("reasoning", "temperature") if key in sent} == expected
+
+
+def test_an_effort_of_a_model_that_does_not_think_is_warned_of(caplog: pytest.LogCaptureFixture):
+    body(ChatRequest((user("x"),), model="gpt-4.1", reasoning_effort="high"))
+    body(ChatRequest((user("x"),), model="gpt-4.1", reasoning_effort="none"))
+
+    assert caplog.messages == ["the reasoning effort is left out: the model `gpt-4.1` does not think"]
 
 
 @pytest.mark.parametrize(

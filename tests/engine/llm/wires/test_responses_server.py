@@ -226,7 +226,8 @@ async def test_what_a_server_refuses_is_left_out_for_the_rest_of_the_session(rej
     with ResponsesServer(lambda _: reply("fine"), rejects=rejects) as server:
         async with Transport({}) as transport:
             ask = model(server.url, transport)
-            answers = [await ask.complete(ASKED, session=session, on_delta=ignore) for _ in range(2)]
+            request = replace(ASKED, reasoning_effort=None if "temperature" in rejects else "low")
+            answers = [await ask.complete(request, session=session, on_delta=ignore) for _ in range(2)]
 
     assert [answer.text for answer in answers] == ["fine", "fine"]
     assert len(server.requests) == len(rejects) + 2
