@@ -53,7 +53,7 @@ def check(
     desk = desks.begin(context, store, config, user, json=json, debug=debug)
     loaded = desk.needed_config()
     followed = desk.run(links.follow(loaded, desk.store))
-    problems = links.problems(loaded, followed)
+    problems = [*links.in_declared(loaded), *links.problems(loaded, followed)]
     for agent, tool in links.disabled(followed):
         text = f'agent "{agent}": no block lets the model call tool `{tool}`'
         problems.append(Problem(text, hint="add it to `enabledTools`, or remove it from the agent", severity="warning"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import model_validator
 
 from octo.fields import AnyJson, Expression, Model, refusal
-from octo.values import Json, clone
+from octo.values import Json, clone, parse
 
 if TYPE_CHECKING:
     from octo.message import Message
@@ -52,6 +52,16 @@ class BlockInput(Model):
         return self.expr is not None or not (
             self.value is None or (isinstance(self.value, str) and not self.value.strip())
         )
+
+    @property
+    def fixed(self) -> Json:
+        """The value, if it is the same for all messages: one that is written, or an expression that is plain JSON."""
+        if self.expr is None:
+            return self.value if self.is_given else None
+        try:
+            return parse(self.expr.source)
+        except ValueError:
+            return None
 
     def of(self, message: Message, run: Run, what: str) -> Json:
         """The value for a message; `what` names the setting in error texts. Raises OctoError."""

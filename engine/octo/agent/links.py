@@ -12,6 +12,7 @@ from octo.agent.nested import LinkedTool
 from octo.agent.roster import NOTHING_LAID_OVER, explained
 from octo.block import Block, Finding
 from octo.config.address import blocks, walk
+from octo.config.check import check_tools
 from octo.config.environment import NoValue
 from octo.errors import ConfigError, OctoError, Problem, StoreError
 from octo.store import agents
@@ -145,7 +146,7 @@ async def _follow(
     pending: Mapping[str, dict[str, Json]],
     own: Mapping[str, str],
 ) -> Followed:
-    """`own` are the hashes of values that the config itself declares: what is wrong with one alone is told there."""
+    """`own` are the hashes of values that the config itself declares: what is wrong in one alone is told there."""
     try:
         found = await versions.resolve(store, link.name, link.version, declared=pending)
     except OctoError as error:
@@ -165,7 +166,7 @@ async def _follow(
                 findings.append(_doubt(f'agent "{link.name}": {error.message}', error.hint))
     followed = Followed(block, link, found, agent, tuple(tools), findings)
     findings += _in_place(followed, config)
-    findings += _in_tools(followed, config)
+    findings += () if is_own else _in_tools(followed, config)
     for entry in tools:
         if entry.link is not None:
             findings += await _deeper(link, entry, entry.link, store, pending)
@@ -242,17 +243,22 @@ async def _deeper(
 
 def problems(config: Config, followed: Sequence[Followed]) -> list[Problem]:
     """What is wrong with the links of a config, each in its place."""
+    return [_problem(config, one.block.place.path, finding) for one in followed for finding in one.findings]
+
+
+def in_declared(config: Config) -> list[Problem]:
+    """What is wrong with the tools of agents that a config declares, which loading it has told already."""
+    return [_problem(config, path, finding) for path, finding in check_tools(config)]
+
+
+def _problem(config: Config, path: tuple[str | int, ...], finding: Finding) -> Problem:
     mask = config.environment.mask
-    return [
-        Problem(
-            mask(finding.message),
-            config.origin.locate((*one.block.place.path, *finding.path)),
-            finding.hint and mask(finding.hint),
-            severity="warning" if finding.warning else "error",
-        )
-        for one in followed
-        for finding in one.findings
-    ]
+    return Problem(
+        mask(finding.message),
+        config.origin.locate((*path, *finding.path)),
+        finding.hint and mask(finding.hint),
+        severity="warning" if finding.warning else "error",
+    )
 
 
 def disabled(followed: Sequence[Followed]) -> Iterator[tuple[str, str]]:
@@ -263,7 +269,7 @@ def disabled(followed: Sequence[Followed]) -> Iterator[tuple[str, str]]:
             continue
         given = getattr(one.block, "enabled_tools", None)
         given = given if given is not None and given.is_given else one.agent.enabled_tools
-        fixed = given.value if given is not None and given.is_given and given.expr is None else None
+        fixed = given.fixed if given is not None else None
         tools = offered.setdefault(one.link.name, {})
         for entry in one.agent.tools:
             name = entry.enable_name

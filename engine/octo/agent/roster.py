@@ -20,6 +20,7 @@ from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
     from octo.agent.bindings import Binding
+    from octo.agent.inputs import BlockInput
     from octo.agent.model import Brain
     from octo.config.model import Config
     from octo.run import Run
@@ -87,13 +88,20 @@ def narrowed(entries: tuple[E, ...], enabled: Json, run: Run) -> tuple[E, ...]:
     """The tools that `enabledTools` names, in their own order; all of them when it is null. Raises OctoError."""
     if enabled is None:
         return entries
-    if not isinstance(enabled, list) or not all(isinstance(name, str) for name in enabled):
-        found = "a list with other things in it" if isinstance(enabled, list) else kind_of(enabled)
-        raise OctoError(f"ai-agent: `enabledTools` must be a list of names, got {found}")
+    if fault := _no_names(enabled):
+        raise OctoError(fault)
     unknown = set(enabled) - {entry.enable_name for entry in entries}
     if unknown:  # never which ones, for a name may come from a secret
         run.log("info", "names in enabledTools that no tool has", count=float(len(unknown)))
     return tuple(entry for entry in entries if entry.enable_name in enabled)
+
+
+def _no_names(enabled: Json) -> str:
+    """What is wrong with a value of `enabledTools` that is no list of names."""
+    if isinstance(enabled, list) and all(isinstance(name, str) for name in enabled):
+        return ""
+    found = "a list with other things in it" if isinstance(enabled, list) else kind_of(enabled)
+    return f"ai-agent: `enabledTools` must be a list of names, got {found}"
 
 
 def explained(
@@ -215,11 +223,30 @@ def check(entries: Sequence[PlainEntry], agent: Brain, config: Config) -> Iterat
                 )
 
 
+def check_enabled(entries: Sequence[PlainEntry], enabled: BlockInput) -> Iterator[Finding]:
+    """What is wrong with `enabledTools`, as far as it is the same for all messages."""
+    names = enabled.fixed
+    if names is None:
+        return
+    if fault := _no_names(names):
+        yield Finding(fault, ("enabledTools",), "for example `[search, order]`")
+        return
+    known = [entry.enable_name for entry in entries]
+    for index, name in enumerate(names):
+        if name not in known:
+            text = f"ai-agent: no tool `{name}` is there to enable"
+            yield Finding(text, ("enabledTools", index), did_you_mean(name, known), warning=True)
+
+
 def check_overlay(entries: Sequence[PlainEntry], overlay: Overlay) -> Iterator[Finding]:
     """What an overlay says that has no effect, or that may be a slip."""
     known = {entry.name: entry for entry in entries if not entry.web_search}
     for name, inputs in overlay.items():
         entry = known.get(name)
+        if entry is None and name == WEB_SEARCH and any(entry.web_search for entry in entries):
+            text = "ai-agent: the search of the web takes no inputs, so none is bound"
+            yield Finding(text, ("toolInputs", name), "remove it", warning=True)
+            continue
         if entry is None:
             hint = did_you_mean(name, known)
             yield Finding(f"ai-agent: no tool `{name}` is there to bind", ("toolInputs", name), hint, warning=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from octo.block import Block, Branch, Chain, branches_of
 from octo.config.model import Config, Flow
 from octo.errors import UsageError, near
 from octo.fields import Model
+
+if TYPE_CHECKING:
+    from octo.config.agents import DeclaredAgent
 
 _MARKS = (".", "[", "]", ",")
 """What divides addresses, and lists of them."""
@@ -17,11 +21,14 @@ _SEGMENT = re.compile(r"([^\[\].,]+)(?:\[([^\[\].,]+)\])?")
 
 
 def place(config: Config) -> None:
-    """Give every block of a config its address and its path."""
+    """Give every block of a config its address and its path, those in the tools of declared agents too."""
     for index, flow in enumerate(config.flows):
         flow.put_at(f"flows[{index}]")
         _place(Branch("", ("process",), flow.process), flow.title, ("flows", index))
         _place(Branch("", ("error",), flow.error or ()), f"{flow.title}[error]", ("flows", index))
+    for declared in config.declared_agents:
+        for branch in tools_of(declared):
+            _place(branch, f"{declared.name}[{branch.name}]", declared.path)
 
 
 def _place(branch: Branch, prefix: str, path: tuple[str | int, ...]) -> None:
@@ -31,6 +38,12 @@ def _place(branch: Branch, prefix: str, path: tuple[str | int, ...]) -> None:
         block.put_at(replace(block.place, address=address, path=here))
         for inner in block.branches():
             _place(inner, f"{address}[{inner.name}]", here)
+
+
+def tools_of(declared: DeclaredAgent) -> Iterator[Branch]:
+    """The chains in the tools of an agent that a config declares."""
+    for index, tool in enumerate(getattr(declared.agent, "tools", ())):
+        yield from branches_of(tool, ("tools", index))
 
 
 def place_in(owner: Block, entry: Model, path: tuple[str | int, ...]) -> None:

@@ -56,8 +56,10 @@ class DeclaredAgent:
     """What stands there: references such as `${NAME}` are in it as they are written."""
     source: Path
     """The file, by its absolute path."""
+    path: tuple[str | int, ...]
+    """Where it stands in the config."""
     location: Location
-    """Where it begins."""
+    """Where it begins, in its file."""
     agent: Model | None
     """The same, with references filled in; None where names in it lead nowhere, which matters when it works."""
 
@@ -151,7 +153,7 @@ def check(
                 problems.append(describer.at(("agents", index), "an agent requires a `name`", "add `name:`"))
             continue
         source = Path(document.file).absolute()
-        declared.append(DeclaredAgent(name, written, source, document.location(place), agent))
+        declared.append(DeclaredAgent(name, written, source, ("agents", index), document.location(place), agent))
     return declared, problems
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from octo.block import Finding
-from octo.config.address import blocks
+from octo.config.address import blocks, tools_of, walk
 from octo.config.model import Config
 from octo.config.pricing import key_fault
 from octo.connector import Source
@@ -27,6 +28,15 @@ def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
     for _, block in blocks(config):
         for finding in block.check(config):
             yield block.place.path, finding
+    yield from check_tools(config)
+
+
+def check_tools(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
+    """What is wrong with blocks in the tools of declared agents; it harms no more than the calls of these tools."""
+    for declared in config.declared_agents:
+        for branch in tools_of(declared):
+            for block in walk(branch.chain):
+                yield from ((block.place.path, replace(finding, warning=True)) for finding in block.check(config))
 
 
 def _check_source(source: Source, config: Config) -> Iterator[Finding]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from octo.config import document, parser
 from octo.errors import ConfigError, Location, Problem
 from octo.layout import nodes, order, printer
-from octo.layout.nodes import Collection, Node, NotKept, Tree
+from octo.layout.nodes import Collection, Node, NotKept, Scalar, Tree
 from octo.values import Json
 
 _MARK = "\ufeff"
+_HEADER: Final = re.compile(r"(?:[&!]\S*\s+)*[|>][^\s#]*[ \t]+(#.*)")
+"""The first line of a text under `|` or `>` with a comment in it."""
 
 
 def lay_out(content: bytes, file: str) -> bytes:
@@ -73,6 +76,8 @@ def comments(tree: Tree) -> Counter[str]:
 
 def _found(node: Node) -> Iterator[str]:
     yield node.comment
+    if isinstance(node, Scalar) and (header := _HEADER.match(node.text)):
+        yield header[1]
     if isinstance(node, Collection):
         yield from node.tail
         for entry in node.entries:

@@ -66,12 +66,12 @@ def change(
         lost = _comments(text) - _comments(result)
         after = document.parse(result.encode("utf-8"), file, what="file").data
     except (NotKept, yaml.YAMLError, ConfigError):
-        raise _left_alone(file) from None
+        raise _left_alone(file, text, path) from None
     wanted = {
         key: text if text is REMOVED else document.parse(str(text), file).data[key] for key, text in written.items()
     }
     if not same(after, _changed(before, path, wanted)):
-        raise _left_alone(file)
+        raise _left_alone(file, text, path)
     return restored(result), lines, lost.total()
 
 
@@ -86,9 +86,9 @@ def put(content: bytes, file: str, path: Path, value: str) -> bytes:
         result = text[: node.start_mark.index] + value + text[node.end_mark.index :]
         after = document.parse(result.encode("utf-8"), file, what="file").data
     except (NotKept, yaml.YAMLError, ConfigError):
-        raise _left_alone(file) from None
+        raise _left_alone(file, text, path) from None
     if not same(after, _changed(before, path[:-1], {str(path[-1]): value})):
-        raise _left_alone(file)
+        raise _left_alone(file, text, path)
     return restored(result)
 
 
@@ -106,9 +106,22 @@ def _plain(content: bytes) -> tuple[str, Callable[[str], bytes]]:
     return plain, lambda changed: (mark + changed.replace("\n", newline)).encode("utf-8")
 
 
-def _left_alone(file: str) -> ConfigError:
-    message = "cannot be changed in this place without changing something else"
-    return ConfigError([Problem(message, Location(file, 1, 1), "it has been left as it is; change it by hand")])
+def _left_alone(file: str, text: str, path: Path) -> ConfigError:
+    """The error of what cannot be changed, at the innermost thing around it that can be found."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    assert root is not None
+    around = [root]
+    for step in path:
+        try:
+            around.append(_below(around[-1], step))
+        except NotKept:
+            break
+    message = "this cannot be changed without changing something else"
+    if any(getattr(one, "flow_style", False) for one in around[:-1]):
+        message = "this stands between brackets, where nothing of several lines can stand"
+    mark = around[-1].start_mark
+    place = Location(file, mark.line + 1, mark.column + 1)
+    return ConfigError([Problem(message, place, "it has been left as it is; change it by hand")])
 
 
 def _find(text: str, path: Path) -> Part:

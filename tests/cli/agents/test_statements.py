@@ -256,9 +256,9 @@ def test_what_the_tools_of_an_agent_refer_to_is_checked_with_the_config(octo: An
     (project / "app.yaml").write_text(APP.replace("    prompt:", tools + "    prompt:"), encoding="utf-8")
     found = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
 
-    assert [(one["line"], one["message"]) for one in found if one["severity"] == "error"] == [
-        (9, "resource `gone.py` does not exist"),
-        (11, "compile expression \"bdy.n\": undeclared reference to 'bdy'"),
+    assert [(one["line"], one["severity"], one["message"]) for one in found if one["line"] != 10] == [
+        (11, "error", "compile expression \"bdy.n\": undeclared reference to 'bdy'"),
+        (9, "warning", "resource `gone.py` does not exist"),
     ]
 
 
@@ -269,8 +269,12 @@ def test_a_flow_of_a_tool_that_is_not_there_is_a_warning_and_fails_no_run_that_d
     (project / "app.yaml").write_text(APP.replace("    prompt:", tool + "    prompt:"), encoding="utf-8")
     (warning,) = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
 
-    assert (warning["severity"], warning["message"]) == (
+    assert (warning["severity"], warning["line"], warning["message"]) == (
         "warning",
-        'agent "desk": `main.answer[look].flow-ref`: flow "gone" is not registered',
+        8,
+        'flow "gone" is not registered',
     )
+    assert [one["line"] for one in json.loads(octo("agents", "check", "--config", "app.yaml").stdout)["problems"]] == [
+        8
+    ]
     assert octo(*INVOKE, environ=ANN).status == 0

@@ -1,10 +1,11 @@
 """octo/agent/roster.py: the tools of an agent together, as its block changes and narrows them."""
 
 import pytest
+import yaml
 
 from fake_model import TOOL, FakeModel, FakeRuntime, Listener, call, config_text, problems, reply, run
 from octo.config.explain import explain
-from octo.errors import BlockError
+from octo.errors import BlockError, ConfigError
 from octo.observe import LogLine
 from octo.testing import harness
 
@@ -50,7 +51,7 @@ async def test_a_run_is_offered_the_tools_that_are_enabled(enabled, offered):
     assert names(ran) == offered
 
 
-@pytest.mark.parametrize(
+no_names = pytest.mark.parametrize(
     ("enabled", "found"),
     [
         pytest.param("'\"stock\"'", "text", id="text"),
@@ -59,14 +60,41 @@ async def test_a_run_is_offered_the_tools_that_are_enabled(enabled, offered):
         pytest.param("[stock, 5]", "a list with other things in it", id="list with a number"),
     ],
 )
+
+
+@no_names
 async def test_anything_but_a_list_of_names_fails_before_any_model_call(enabled, found):
-    runtime = FakeRuntime(harness.config(config_text(f"{TWO}enabledTools: {enabled}\n")))
+    runtime = FakeRuntime(harness.config(config_text(f"{TWO}enabledTools: body.enabled\n")))
     runtime.model = FakeModel([])
     async with runtime:
         with pytest.raises(BlockError) as caught:
-            await runtime.invoke("f", {})
+            await runtime.invoke("f", {"enabled": yaml.safe_load(enabled)})
 
     assert caught.value.message == f'block "ag": ai-agent: `enabledTools` must be a list of names, got {found}'
+
+
+@no_names
+def test_anything_but_a_list_of_names_is_refused_where_it_is_written(enabled, found):
+    with pytest.raises(ConfigError) as caught:
+        harness.config(config_text(f"{TWO}enabledTools: {enabled}\n"))
+
+    assert [problem.message for problem in caught.value.problems] == [
+        f"ai-agent: `enabledTools` must be a list of names, got {found}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "enabled",
+    ["[stok, order]", '\'["stok", "order"]\'', "{value: [stok]}"],
+    ids=["list", "expression that is a list", "value, said so"],
+)
+def test_a_written_name_that_no_tool_has_is_warned_of(enabled):
+    (warning,) = harness.config(config_text(f"{TWO}enabledTools: {enabled}\n")).warnings
+
+    assert (warning.message, warning.hint) == (
+        "ai-agent: no tool `stok` is there to enable",
+        "did you mean `stock`?",
+    )
 
 
 async def test_of_names_that_no_tool_has_the_log_tells_only_how_many():

@@ -26,6 +26,7 @@ flows:
   - name: g
 """
 BLOCK = ("flows", 0, "process", 0)
+ALONE = "this cannot be changed without changing something else"
 
 
 def changed(keys, path=BLOCK, text=FILE):
@@ -80,26 +81,38 @@ def test_a_text_is_put_in_the_place_of_another():
 
 
 @pytest.mark.parametrize(
-    ("text", "path"),
+    ("text", "path", "place", "reason"),
     [
-        pytest.param("a: &x {k: 1}\nb: *x\n", ("b",), id="shared with another place"),
-        pytest.param("a: 5\n", ("a",), id="no mapping"),
-        pytest.param("a: {}\n", ("b",), id="not there"),
-        pytest.param("a: [1]\n", ("a", 3), id="not in the list"),
+        pytest.param("a: &x {k: 1}\nb: *x\n", ("b",), "1:4", ALONE, id="shared with another place"),
+        pytest.param("a: 5\n", ("a",), "1:4", ALONE, id="no mapping"),
+        pytest.param("a: {}\n", ("b",), "1:1", ALONE, id="not there"),
+        pytest.param("a: [1]\n", ("a", 3), "1:4", ALONE, id="not in the list"),
+        pytest.param(
+            "b: 1\na: [{k: 1}]\n",
+            ("a", 0),
+            "2:5",
+            "this stands between brackets, where nothing of several lines can stand",
+            id="between brackets",
+        ),
     ],
 )
-def test_what_cannot_be_changed_alone_is_left_as_it_is(text, path):
+def test_what_cannot_be_changed_alone_is_left_as_it_is(text, path, place, reason):
     with pytest.raises(ConfigError) as caught:
-        changed({"k": "2"}, path, text)
+        changed({"k": "2\n3"}, path, text)
 
     assert [(str(problem), problem.hint) for problem in caught.value.problems] == [
-        (
-            "a.yaml:1:1: cannot be changed in this place without changing something else",
-            "it has been left as it is; change it by hand",
-        )
+        (f"a.yaml:{place}: {reason}", "it has been left as it is; change it by hand")
     ]
 
 
+def test_a_comment_on_the_first_line_of_a_text_is_counted_when_it_goes():
+    text = "a:\n  p: |  # why\n    one\n  q: |+  # kept\n    two\n"
+    after, _, lost = changed({"p": "x"}, ("a",), text)
+
+    assert lost == 1
+    assert "  q: |+  # kept\n" in after
+
+
 def test_a_text_is_not_put_in_the_place_of_a_mapping():
-    with pytest.raises(ConfigError, match="cannot be changed in this place"):
+    with pytest.raises(ConfigError, match="cannot be changed without changing"):
         part.put(FILE.encode(), "a.yaml", BLOCK, "x")
