@@ -390,6 +390,8 @@ class Chunks:
         """The calls whose arguments were told, as far as they have come."""
         self._answered = False
         """Whether text was told."""
+        self._given: tuple[str, int] | None = None
+        """The call that gives the answer: the first one of its tool."""
 
     def first(self) -> dict[str, Json]:
         return self._chunk({"role": "assistant", "content": ""})
@@ -403,8 +405,9 @@ class Chunks:
                 return [self._chunk({"reasoning_content": text})]
             case ToolStart(id, name, index) if name != self._answer_tool:
                 return [self._start(id, name, index)]
-            case ToolInput(text, _, name) if name == self._answer_tool:
-                return [self._content(text)]
+            case ToolInput(text, id, name, index) if name == self._answer_tool:
+                self._given = self._given or (id, index)
+                return [self._content(text)] if self._given == (id, index) else []
             case ToolInput(text, id, _, index) if (id, index) in self._calls:
                 return [self._arguments(self._calls[id, index], text)]
             case ToolReady(call) if call.name == self._answer_tool and not self._answered:

@@ -164,6 +164,20 @@ async def test_an_answer_of_a_certain_form(upstream: Upstream, streamed: bool):
     assert answer.choices[0].message.tool_calls in (None, [])
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_of_an_answer_that_is_given_twice_the_first_counts(streamed: bool):
+    (anthropic,) = (upstream for upstream in UPSTREAMS if upstream.name == "anthropic")
+    twice = [anthropic.call("structured_output", {"name": name, "size": 3}) for name in ("Bonn", "Cologne")]
+    async with served(anthropic, [anthropic.reply("", calls=twice)]) as (client, _, _):
+        if streamed:
+            async with client.chat.completions.stream(model="", messages=HELLO, response_format=City) as stream:
+                answer = await stream.get_final_completion()
+        else:
+            answer = await client.chat.completions.parse(model="", messages=HELLO, response_format=City)
+
+    assert answer.choices[0].message.parsed == City(name="Bonn", size=3)
+
+
 @wires
 async def test_reasoning_stands_beside_the_text(upstream: Upstream):
     async with served(upstream, [upstream.thinks("42", "six times seven")]) as (client, _, _):
