@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from octo.agent.memory import keys
 from octo.agent.memory.threads import namespace
 from octo.block import Block
 from octo.errors import OctoError
@@ -12,7 +13,6 @@ from octo.run import RunError
 from octo.store import conversations
 from octo.store.conversations import Place
 from octo.store.threads import PREFIX
-from octo.values import clean_text
 
 if TYPE_CHECKING:
     from octo.message import Message
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 class ClearAgentMemory(Block, type="clear-agent-memory", group="ai"):
     """Forget the conversation of a thread, whichever agents were in it. What is known about people stays."""
 
-    thread_id: Expression[str]
-    """The id of the thread, as the `memoryThreadId` of the agent computes it."""
+    thread_id: Expression
+    """The id of the thread, as the `memoryThreadId` of the agent computes it; empty text and null forget nothing."""
 
     agent_id: Text = ""
     """The `agentId` of the agent whose conversation and history of that thread are forgotten as well."""
 
     async def execute(self, message: Message, run: Run) -> Message:
-        thread = clean_text(run.evaluate(self.thread_id, message, "clear-agent-memory threadId"))
+        thread = keys.as_text(run.evaluate(self.thread_id, message, "clear-agent-memory threadId"))
+        if not thread:
+            run.log("warn", "`threadId` is empty, so nothing is forgotten", block=self.address)
+            return message
         try:
             for volatile in (False, True):
                 await run.services.entries.delete(namespace(volatile=volatile), PREFIX + thread)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from fake_model import reply
+from fake_model import Listener, call, reply
 from octo.errors import BlockError, ConfigError, StoreError
+from octo.observe import LogLine
 from octo.runtime import Runtime
 from octo.services.base import Services
 from octo.services.local import LocalQueues, LocalTopics
@@ -84,6 +85,49 @@ flows:
 async def test_a_thread_that_is_not_there_is_fine_and_no_store_is_made(agent):
     assert (await clear(agent.directory, "none", "agentId: helper")).body == "none"
     assert not agent.directory.exists()
+
+
+@pytest.mark.parametrize("body", [None, ""], ids=["null", "empty"])
+async def test_without_an_id_nothing_is_forgotten_which_is_told(agent, body):
+    log = Listener(LogLine)
+    await agent.say("hi", reply("Hello."), chat="null")
+    await clear(agent.directory, body, observers=[log])
+
+    assert [(line.level, line.text) for line in log.events] == [
+        ("warn", "`threadId` is empty, so nothing is forgotten")
+    ]
+    assert len((await agent.say("hi", reply("Hello."), chat="null")).requests[0].messages) == 3
+
+
+FORGETFUL = """
+input: body.say
+answer: text
+memoryThreadId: body.chat
+KEYS
+tools:
+  - name: forget_all
+    description: Forgets what was said.
+    process: [{type: clear-agent-memory, settings: {threadId: '"c"', KEYS}}]
+  - name: look
+    description: Looks.
+    process: []
+"""
+
+
+@pytest.mark.parametrize("keys", ["", "agentId: helper"], ids=["a thread", "with an agent's id"])
+async def test_what_an_agent_forgets_by_a_tool_of_its_own_does_not_come_back(agent, keys):
+    agent.keys = FORGETFUL.replace("KEYS", keys)
+    await agent.say("I am Ada.", reply("Hello."))
+    ran = await agent.say("Forget it.", reply("", call("forget_all")), reply("", call("look")), reply("Done."))
+    after = await agent.say("Who am I?", reply("I do not know."))
+
+    assert [message.text for message in ran.requests[1].messages if message.role == "user"] == ["Forget it."]
+    assert [message.text for message in after.requests[0].messages if message.role == "user"] == [
+        "Forget it.",
+        "Who am I?",
+    ]
+    titles = [row.title for row in await agent.stored(conversations.rows)]
+    assert titles == (["Forget it."] if keys else [])
 
 
 async def test_an_id_that_cannot_be_computed_fails(agent):

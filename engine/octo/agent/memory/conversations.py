@@ -9,7 +9,7 @@ from octo.agent.memory import facts, naming
 from octo.agent.memory.codec import Writer
 from octo.agent.memory.repair import repaired
 from octo.agent.memory.session import Recalled
-from octo.agent.memory.threads import ThreadMemory, as_payload, payload, saved
+from octo.agent.memory.threads import ThreadMemory, as_payload, payload, saved, unless_forgotten
 from octo.errors import OctoError
 from octo.message import Message
 from octo.store import conversations
@@ -121,23 +121,29 @@ class ConversationMemory:
     # ------------------------------------------------------------ while it goes on
 
     async def checkpoint(self, transcript: Transcript, context: Context) -> None:
+        async def all_turns() -> Sequence[ChatMessage]:
+            return transcript.turns
+
         try:
-            await self._write(transcript.turns, context)
+            await unless_forgotten(transcript, all_turns, lambda turns: self._write(turns, context))
         except OctoError as error:
             self._run.log("debug", f"the conversation could not be kept: {error.message}", block=self._block)
 
     async def save(self, transcript: Transcript, ending: Ending, context: Context) -> None:
+        async def shortened() -> Sequence[ChatMessage]:
+            return await context.shortened(transcript.turns, only_prune=isinstance(ending, Halted))
+
         async def work() -> None:
             if self._records:
                 await self._record(transcript, ending, context)
-            turns = await context.shortened(transcript.turns, only_prune=isinstance(ending, Halted))
-            await self._write(turns, context)
+            await unless_forgotten(transcript, shortened, lambda turns: self._write(turns, context))
 
         await saved(work, self._warn)
 
-    async def _write(self, turns: Sequence[ChatMessage], context: Context) -> None:
+    async def _write(self, turns: Sequence[ChatMessage], context: Context) -> bool:
+        """Write it over what is there, as any writer does; False when it was forgotten since, and nothing is."""
         if not self._may_save:
-            return
+            return True
         text = self._text(as_payload(turns, context, self._writer))
         store, user, now = (
             self._run.runtime.store,
@@ -151,12 +157,18 @@ class ConversationMemory:
             )
 
         version = await write(self._version)
-        if version is None:  # another run was faster; the later one has its way
-            version = await write(None)
+        if version is None:
+            found = await store.read(lambda db: conversations.working(db, self._place), None)
+            before, self._version = self._version, found.version if found else 0
+            if self._version < before:
+                self._is_new = True
+                return False
+            version = await write(None)  # another run was faster; the later one has its way
         self._version = version or 0
         if self._came_from_older:
             self._came_from_older = False
             await self._older.forget()
+        return True
 
     def _text(self, value: Json) -> str:
         text = dumps(value)

@@ -7,7 +7,7 @@ from hashlib import sha1
 from typing import Final
 from uuid import UUID
 
-from octo.values import clean_text
+from octo.values import Json, clean_text, render
 
 NAMESPACE: Final = UUID("53c19225-33ef-5d09-98ca-d77b9c9e026f")
 """Never changes: another one would detach every memory that has a name."""
@@ -23,6 +23,11 @@ def uuid(id: str) -> str | None:
     """
     text = id.strip().lower()
     return str(UUID(text)) if _UUID.fullmatch(text) else None
+
+
+def as_text(value: Json) -> str:
+    """The id of a thread or of a person, as an expression gives it: text, or JSON of anything else; empty for null."""
+    return "" if value is None else clean_text(render(value))
 
 
 def key(id: str, *, workspace: str, flow: str) -> str:

@@ -55,6 +55,10 @@ class Transcript:
         self.start = next((at for at, turn in enumerate(turns) if id(turn) in started), len(turns))
         self.turns = turns
 
+    def begin_here(self) -> None:
+        """Go on without what was said before this run."""
+        self.replace(list(self.new))
+
     def drop_files(self) -> None:
         """Take all attachments out, before anything was made shorter."""
         self.new = [turn.without_files() for turn in self.new]

@@ -13,7 +13,7 @@ from octo.agent.memory import keys
 from octo.block import Finding, SubFlow
 from octo.errors import OctoError
 from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Model, Refusals, Text, refusal
-from octo.values import Json, clean_text, kind_of, render
+from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
     from octo.agent.memory.session import Memory
@@ -176,7 +176,7 @@ class InThread(Model):
         """The thread that a run works in; None when it works in none. Raises OctoError."""
         if self.memory_thread_id is None:
             return None
-        thread = _text(run.evaluate(self.memory_thread_id, message, "ai-agent: memoryThreadId"))
+        thread = keys.as_text(run.evaluate(self.memory_thread_id, message, "ai-agent: memoryThreadId"))
         if not thread:
             run.log("warn", "`memoryThreadId` is empty, so the agent remembers nothing", block=block)
             return None
@@ -232,11 +232,7 @@ class InThread(Model):
         if self.user_id is None:
             return ""
         try:
-            return _text(run.evaluate(self.user_id, message, "ai-agent: userId"))
+            return keys.as_text(run.evaluate(self.user_id, message, "ai-agent: userId"))
         except OctoError as error:
             run.log("warn", f"{error.message}; the run goes on without the person", block=block)
             return ""
-
-
-def _text(value: Json) -> str:
-    return "" if value is None else clean_text(render(value))

@@ -59,16 +59,21 @@ class ThreadMemory:
         return Recalled(repaired(turns, self._warn), tokens)
 
     async def checkpoint(self, transcript: Transcript, context: Context) -> None:
+        async def all_turns() -> Sequence[ChatMessage]:
+            return transcript.turns
+
         try:
-            await self._write(transcript.turns, context)
+            await unless_forgotten(transcript, all_turns, lambda turns: self._write(turns, context))
         except OctoError as error:
             self._run.log("debug", f"the conversation could not be kept: {error.message}", block=self._block)
 
     async def save(self, transcript: Transcript, ending: Ending, context: Context) -> None:
-        async def work() -> None:
-            await self._write(await context.shortened(transcript.turns, only_prune=isinstance(ending, Halted)), context)
+        async def shortened() -> Sequence[ChatMessage]:
+            return await context.shortened(transcript.turns, only_prune=isinstance(ending, Halted))
 
-        await saved(work, self._warn)
+        await saved(
+            lambda: unless_forgotten(transcript, shortened, lambda turns: self._write(turns, context)), self._warn
+        )
 
     async def forget(self) -> None:
         """Remove the conversation, because it is kept elsewhere from now on."""
@@ -77,8 +82,11 @@ class ThreadMemory:
         except OctoError as error:
             self._run.log("debug", f"the older conversation stays: {error.message}", block=self._block)
 
-    async def _write(self, turns: Sequence[ChatMessage], context: Context) -> None:
-        """Write the conversation over what is there: of several writers, the last has its way."""
+    async def _write(self, turns: Sequence[ChatMessage], context: Context) -> bool:
+        """Write the conversation over what is there: of several writers, the last has its way.
+
+        False when it was forgotten since, and nothing is written.
+        """
         key, entries = PREFIX + self._thread, self._run.services.entries
         value = as_payload(turns, context, self._writer)
         for attempt in range(ATTEMPTS):
@@ -88,9 +96,12 @@ class ThreadMemory:
                 if attempt == ATTEMPTS - 1:
                     raise
                 entry = await entries.get(self._namespace, key)
-                self._version = entry.version if entry else 0
+                before, self._version = self._version, entry.version if entry else 0
+                if self._version < before:
+                    return False
             else:
-                return
+                break
+        return True
 
     def _warn(self, text: str) -> None:
         self._run.log("warn", text, block=self._block)
@@ -116,6 +127,17 @@ def payload(stored: Json) -> tuple[list[ChatMessage], int]:
 def as_payload(turns: Sequence[ChatMessage], context: Context, writer: Writer) -> Written:
     """A conversation as it is stored."""
     return Written(f'{{"messages":{writer.write(turns)},"tokens":{context.tokens(turns)},"v":1}}')
+
+
+async def unless_forgotten(
+    transcript: Transcript,
+    turns: Callable[[], Awaitable[Sequence[ChatMessage]]],
+    write: Callable[[Sequence[ChatMessage]], Awaitable[bool]],
+) -> None:
+    """Write the turns; one that was forgotten while the run was in it goes on with the turns of this run only."""
+    if not await write(await turns()):
+        transcript.begin_here()
+        await write(await turns())
 
 
 async def saved(
