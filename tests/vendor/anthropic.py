@@ -237,7 +237,7 @@ class AnthropicServer(ScriptedServer[Reply]):
         version = request.headers.get("anthropic-version", "")
         if not version:
             return 400, "anthropic-version: header is required"
-        if version not in ("2023-06-01", "2023-01-01"):
+        if version not in ("2023-01-01", "2023-06-01", "2026-10-21"):
             return 400, f'anthropic-version: "{version}" is not a valid version'
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return 400, "content-type: must be application/json"

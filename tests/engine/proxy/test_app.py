@@ -393,7 +393,7 @@ async def test_the_stock_client_of_anthropic_cannot_tell_the_proxy_from_the_vend
     with AnthropicServer(script, api_key="secret-key") as vendor:
         async with (
             proxy(UPSTREAMS[1].yaml(vendor.url)) as served,
-            AsyncAnthropic(base_url=served.url, api_key="any", max_retries=0, default_headers=VERSION) as client,
+            AsyncAnthropic(base_url=served.url, api_key="any", max_retries=0) as client,
         ):
             whole = await client.messages.create(**ASKING)
             async with client.messages.stream(**ASKING) as stream:
