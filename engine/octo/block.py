@@ -246,7 +246,7 @@ def _definition(ref: str, given_type: str | None, context: LoadContext) -> tuple
     definition = context.processors.get(ref)
     if definition is None:
         hint = did_you_mean(ref, context.processors) or "define it under `processors`"
-        raise refusal(f'block ref "{ref}" is not a defined processor', hint, at="ref")
+        raise refusal(f'block ref "{ref}" is not a defined processor', hint, at="ref", refers=True)
     block_type = definition.get("type")
     if not isinstance(block_type, str):
         raise ECHO

@@ -107,9 +107,11 @@ class Refusals:
     def __init__(self) -> None:
         self._found: list[InitErrorDetails] = []
 
-    def add(self, message: str, *path: str | int, hint: str | None = None, at: str = "value") -> None:
+    def add(
+        self, message: str, *path: str | int, hint: str | None = None, at: str = "value", refers: bool = False
+    ) -> None:
         """Note a problem at a path below the model, in YAML spelling."""
-        told = {"message": message, "hint": hint, "at": at, "named": False, "across": True}
+        told = {"message": message, "hint": hint, "at": at, "named": False, "across": True, "refers": refers}
         self._found.append({"type": PydanticCustomError("refused", "{message}", told), "loc": path, "input": None})
 
     def relay(self, problems: Sequence[Problem]) -> None:
@@ -556,6 +558,6 @@ class ResourceText(str):
             try:
                 return cls(context.read(resource), resource)
             except OctoError as error:
-                refuse(error)
+                raise refusal(error.message, error.hint, refers=True) from error
 
         return core_schema.with_info_plain_validator_function(read)

@@ -57,11 +57,12 @@ class Python(Block, type="python", group="integration"):
             else:
                 names = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
                 hint = did_you_mean(self.function, names) or f"write `def {self.function}(body):` into the file"
-                refusals.add(f"python: `{self.file}` has no function `{self.function}`", "function", hint=hint)
+                text = f"python: `{self.file}` has no function `{self.function}`"
+                refusals.add(text, "function", hint=hint, refers=True)
         except ConfigError as error:
             refusals.relay(error.problems)
         except OctoError as error:
-            refusals.add(error.message, "file", hint=error.hint)
+            refusals.add(error.message, "file", hint=error.hint, refers=True)
         refusals.raise_if_any()
         return self
 

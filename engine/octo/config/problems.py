@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -122,8 +122,6 @@ class Describer:
         self, path: Path, message: str, hint: str | None = None, *, key: bool = False, warning: bool = False
     ) -> Problem:
         """A problem at a path of the merged config."""
-        from dataclasses import replace
-
         document, origin = self._merged.origin(self.written(path))
         problem = document.problem(message, origin, key=key, hint=hint)
         return replace(problem, severity="warning") if warning else problem
@@ -174,7 +172,7 @@ class Describer:
                 return self._refused(path, context)
             case "elsewhere":
                 elsewhere: Problem = context["problem"]
-                return elsewhere
+                return replace(elsewhere, severity="warning") if _is_asked_later(path) else elsewhere
             case "expression":
                 source = context["error"].source.strip()
                 document, origin = self._merged.origin(self.written(path))
@@ -199,14 +197,13 @@ class Describer:
         message, hint = context["message"], context["hint"]
         if context.get("owned"):
             message = self._owned(path, message)
-        if context.get("refers") and path[:1] == ("agents",):  # an agent looks for it when it works
-            return self.at(path, message, hint, warning=True)
+        warning = bool(context.get("refers")) and _is_asked_later(path)
         if at == "value":
-            return self.at(path, _named(path, message) if context.get("named") else message, hint)
+            return self.at(path, _named(path, message) if context.get("named") else message, hint, warning=warning)
         if at == "key":
-            return self.at(path, message, hint, key=True)
+            return self.at(path, message, hint, key=True, warning=warning)
         keys = at.removeprefix("key:").split("/")
-        return self.at((*path, *keys), message, hint, key=at.startswith("key:"))
+        return self.at((*path, *keys), message, hint, key=at.startswith("key:"), warning=warning)
 
     def _owned(self, path: Path, message: str) -> str:
         """The message after the type and the name of the block around it, if there is one."""
@@ -372,6 +369,11 @@ def first(error: ValidationError) -> tuple[Path, str, str | None]:
         case kind if kind in _SHAPES:
             message = f"expected {_SHAPES[kind]}, found {kind_of(details['input'])}"
     return tuple(details["loc"]), message[:1].lower() + message[1:], context.get("hint")
+
+
+def _is_asked_later(path: Path) -> bool:
+    """Whether an agent stands there, which looks for what it names when it works; but its prompt is a part of it."""
+    return path[:1] == ("agents",) and path[2:] != ("prompt",)
 
 
 def _classes(annotation: Any) -> Iterator[type]:

@@ -257,8 +257,8 @@ def test_what_the_tools_of_an_agent_refer_to_is_checked_with_the_config(octo: An
     found = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
 
     assert [(one["line"], one["severity"], one["message"]) for one in found if one["line"] != 10] == [
-        (11, "error", "compile expression \"bdy.n\": undeclared reference to 'bdy'"),
         (9, "warning", "resource `gone.py` does not exist"),
+        (11, "error", "compile expression \"bdy.n\": undeclared reference to 'bdy'"),
     ]
 
 

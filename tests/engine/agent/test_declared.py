@@ -238,6 +238,61 @@ def test_names_that_lead_nowhere_are_doubtful_until_the_agent_works(project: Pro
     ]
 
 
+@pytest.mark.parametrize(
+    ("tool", "told"),
+    [
+        pytest.param(
+            "process: [{type: python, file: gone.py, function: f}]",
+            ("resource `gone.py` does not exist", "app.yaml", 8),
+            id="file",
+        ),
+        pytest.param(
+            "process: [{type: python, settings: {file: code.py, function: g}}]",
+            ("python: `code.py` has no function `g`", "app.yaml", 8),
+            id="function",
+        ),
+        pytest.param(
+            "process: [{type: python, file: broken.py, function: f}]",
+            ("python: the import fails: ModuleNotFoundError: No module named 'nowhere_to_be_found'", "broken.py", 2),
+            id="module",
+        ),
+        pytest.param(
+            "agent: {connector: llm, prompt: {resource: ../gone.md}}",
+            ('resource id "../gone.md" escapes the resource root', "app.yaml", 8),
+            id="prompt of a nested agent",
+        ),
+        pytest.param(
+            "process: [{ref: gone}]", ('block ref "gone" is not a defined processor', "app.yaml", 8), id="processor"
+        ),
+    ],
+)
+def test_what_a_tool_works_with_may_be_missing_until_it_is_called(
+    project: Project, tool: str, told: tuple[str, str, int]
+) -> None:
+    project.write("code.py", "def f(body): return body\n")
+    project.write("broken.py", "\nimport nowhere_to_be_found\n")
+    text = f"agents:\n- name: a\n  connector: llm\n  prompt: x\n  tools:\n  - name: t\n    {tool}\n"
+    project.write("app.yaml", LLM + text)
+    (warning,) = project.load().warnings
+
+    assert warning.location is not None
+    place = warning.location
+    assert (warning.message, Path(place.file).name, place.line) == told
+
+
+def test_a_file_that_a_block_of_a_flow_or_the_prompt_of_an_agent_lacks_is_a_problem_at_once(project: Project) -> None:
+    agents = "agents: {a: {connector: llm, prompt: {resource: gone.md}}}\n"
+    flow = "flows: [{name: f, process: [{type: python, file: gone.py, function: f}]}]\n"
+    project.write("app.yaml", LLM + agents + flow)
+    with pytest.raises(ConfigError) as caught:
+        project.load()
+
+    assert [(one.severity, one.message) for one in caught.value.problems] == [
+        ("error", "resource `gone.md` does not exist"),
+        ("error", "resource `gone.py` does not exist"),
+    ]
+
+
 def test_a_literal_secret_is_a_warning_that_does_not_repeat_it(project: Project) -> None:
     project.write("app.yaml", agent("sk-abcdefghij0123456789"))
     (warning,) = project.load().warnings

@@ -43,6 +43,11 @@ async def test_a_question_that_looks_like_a_reference_reaches_the_model_as_it_is
             id="processor",
         ),
         pytest.param(
+            {"process": [{"type": "python", "file": "gone.py", "function": "f"}]},
+            "tool `search`: `process.0.file`: resource `gone.py` does not exist",
+            id="file",
+        ),
+        pytest.param(
             {"inputs": {"index": {"expr": "body.("}}},
             'tool `search`: `inputs.index.expr`: compile expression "body.(": expected a name after `.`, found `(`',
             id="expression",
