@@ -155,12 +155,26 @@ async def test_nothing_is_bound_of_the_search_of_the_web():
     assert octo.log == ["names in toolInputs that no tool has"]
 
 
-def test_what_is_bound_of_the_search_of_the_web_is_warned_of():
-    keys = "connector: m\nprompt: x\ntools: [{webSearch: true}]\ntoolInputs: {__octo_web_search: {query: x}}"
+@pytest.mark.parametrize(
+    ("tool", "told"),
+    [
+        pytest.param(
+            "webSearch: true",
+            ("ai-agent: the search of the web takes no inputs, so none is bound", "remove it"),
+            id="search",
+        ),
+        pytest.param(
+            "name: t, description: d, process: []",
+            ("ai-agent: no tool `__octo_web_search` is there to bind", "known names: `t`"),
+            id="none",
+        ),
+    ],
+)
+def test_what_is_bound_of_the_search_of_the_web_is_warned_of(tool, told):
+    keys = f"connector: m\nprompt: x\ntools: [{{{tool}}}]\ntoolInputs: {{__octo_web_search: {{query: x}}}}"
+    (warning,) = harness.config(config_text(keys)).warnings
 
-    assert [warning.message for warning in harness.config(config_text(keys)).warnings] == [
-        "ai-agent: no tool `__octo_web_search` is there to bind"
-    ]
+    assert (warning.message, warning.hint) == told
 
 
 @pytest.mark.parametrize(
