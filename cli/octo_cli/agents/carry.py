@@ -17,7 +17,6 @@ from octo_cli.options import AsJson, Debug, StoreDirectory
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from octo.agent.references import Reference
     from octo.values import Json
 
 _HEAD = "# Made by `octo agents export`; `octo agents import FILE` brings the agents into a store.\n"
@@ -48,10 +47,10 @@ def export(
 ) -> int:
     """Write agents as one YAML file, the agents that are their tools with them
 
-    With `--with-deps`, connectors, flows, processors, declarations of variables and skills are in it, too, each once
-    and without any credential.
+    With `--with-deps`, connectors, flows, processors, declarations of variables, skills and files are in it, too, each
+    once and without any credential.
     """
-    from octo.agent import bundle, shown, versions
+    from octo.agent import bundle, declared, shown, versions
     from octo.agent.references import Reference
     from octo.config import literal
     from octo.store import agents
@@ -66,7 +65,7 @@ def export(
 
     to_come = {one.name: one.value for one in desk.declared}
 
-    def work(db: Connection) -> tuple[dict[str, Json], list[Reference]]:
+    def work(db: Connection) -> tuple[dict[str, Json], list[str]]:
         def value_of(name: str) -> dict[str, Json] | None:
             current = agents.current(db, name)
             return versions.decoded(current[0], name) if current else to_come.get(name)
@@ -75,11 +74,15 @@ def export(
             if value_of(name) is None:
                 raise versions.not_found(name, [*agents.names(db), *to_come])
         wanted = [Reference("agent", name) for name in names or ()]
-        return bundle.bundle([*wanted, *(Reference("flow", name) for name in flow or ())], value_of, needed)
+        made, left = bundle.bundle([*wanted, *(Reference("flow", name) for name in flow or ())], value_of, needed)
+        for name in [entry["name"] for entry in made.get("agents", ())]:
+            if file := declared.otherwise(db, name, desk.declared):
+                left.append(f"agent {name}: declared otherwise in `{file}`: that comes into force with the next run")
+        return made, left
 
-    document, absent = desk.read(work)
-    for one in absent:
-        words.warn(desk, f"{one} is needed, and is not there")
+    document, left = desk.read(work)
+    for line in left:
+        words.warn(desk, line)
     for path in literal.secrets(document):
         words.warn(desk, f"`{_place(document, path)}` looks like a secret, and is exported as it is")
     if json:
@@ -107,12 +110,13 @@ def import_(
     json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Bring the agents of a bundle into the store
+    """Bring the agents of a bundle into the store, and its files beside the config, or beside the bundle
 
-    With `--config`, what they need and the config does not have is told: it stands in the bundle.
+    A file that is there already stays as it is. With `--config`, what they need and the config does not have is told:
+    it stands in the bundle.
     """
     from octo import edit
-    from octo.agent import bundle, references
+    from octo.agent import bundle, files, references
     from octo.config.document import parse
     from octo.store import agents
 
@@ -125,15 +129,21 @@ def import_(
     found, warnings = bundle.unpack(data, str(file))
     desk.warn(warnings, strict=strict)
     names = [one.name for one in found]
+    root = desk.config.root if desk.config else file.parent
+    texts = files.of_bundle(data.get(bundle.FILES), root)
     imported = desk.push(found, adopt=names if adopt else ())
+    new, other = files.lay_out(texts, root)
+    for name in other:
+        words.warn(desk, f"file `{name}` is there, and says something else: it stays as it is")
     known = desk.read(agents.names)
     for one in found if desk.config else ():
         for missing in references.missing(one.value, desk.needed_config(), known):
             words.warn(desk, f"agent {one.name}: {missing} is not there")
     if desk.as_document:
-        desk.put({"imported": [words.deployed_facts(one) for one in imported]})
+        desk.put({"imported": [words.deployed_facts(one) for one in imported]} | ({"files": new} if texts else {}))
     else:
-        desk.text("\n".join(words.deployed(one, "imported") for one in imported))
+        told = [*(words.deployed(one, "imported") for one in imported), *(f"wrote {name}" for name in new)]
+        desk.text("\n".join(told))
     return 0
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from octo.agent import authored
+from octo.agent import authored, files
 from octo.agent.declared import Declared
 from octo.agent.references import Reference, references
 from octo.config import literal
+from octo.config.resources import read_text
 from octo.errors import ConfigError, OctoError, Problem
 from octo.values import Json
 
@@ -30,35 +31,43 @@ _SECTIONS: Final = {"connector": "connectors", "flow": "flows", "processor": "pr
 _ORDER: Final = ("env", "resources", "connectors", "agents", "processors", "flows", FILES)
 
 
-def bundle(
-    wanted: Iterable[Reference], value_of: ValueOf, config: Config | None
-) -> tuple[dict[str, Json], list[Reference]]:
-    """What was wanted with all that it needs, each once, as a config; and what is not there.
+def bundle(wanted: Iterable[Reference], value_of: ValueOf, config: Config | None) -> tuple[dict[str, Json], list[str]]:
+    """What was wanted with all that it needs, each once, as a config; and a line on each thing that is left out.
 
     Without a config it holds the agents alone. No credential is in it: where a connector has one written out, a
     variable takes its place.
     """
     written = _Written(config) if config is not None else None
     parts: dict[str, list[Json]] = {}
-    files: dict[str, str] = {}
-    absent: list[Reference] = []
+    texts: dict[str, Json] = {}
+    left: list[str] = []
     queue = list(dict.fromkeys(wanted))
     for reference in queue:
-        found = _entry(reference, value_of, written)
-        if found is None:
-            absent.append(reference)
-            continue
-        section, entry = found
-        if reference.kind == "skill" and written is not None:
-            files |= written.file(reference.name)
-        parts.setdefault(section, []).append(entry)
-        queue.extend(other for other in references(entry) if other not in queue and _is_carried(other, written))
+        needed: Iterable[Reference] = ()
+        if reference.kind == "file" and config is not None:
+            try:
+                texts[reference.name] = text = read_text(config.root, reference.name)
+                needed = files.needs(reference.name, text, config.root)
+            except OctoError as error:
+                left.append(f"{reference} is needed, and cannot be carried: {error.message}")
+        elif found := _entry(reference, value_of, written):
+            section, entry = found
+            if entry not in parts.setdefault(section, []):
+                parts[section].append(entry)
+            needed = [Reference("file", entry["resource"])] if section == "resources" else references(entry)
+        elif reference.kind in ("skill", "template"):  # by its path, without a declaration
+            needed = [Reference("file", reference.name)]
+        else:
+            left.append(f"{reference} is needed, and is not there")
+        for other in needed:
+            if other not in queue and _is_carried(other, written):
+                queue.append(other)
     document: dict[str, Json] = {key: parts[key] for key in _ORDER if key in parts}
     if "resources" in document:
         document["resources"] = {"templates": document["resources"]}
-    if files:
-        document[FILES] = files
-    return document, absent
+    if texts:
+        document[FILES] = texts
+    return document, left
 
 
 def unpack(data: Mapping[str, Json], file: str) -> tuple[list[Declared], list[Problem]]:
@@ -77,12 +86,12 @@ def unpack(data: Mapping[str, Json], file: str) -> tuple[list[Declared], list[Pr
     errors = [problem for problem in (*problems, *more) if problem.severity == "error"]
     if errors:
         raise ConfigError(errors)
-    files = data.get(FILES)
+    texts = files.of_bundle(data.get(FILES), Path(file).parent)
 
     def read(resource: str) -> str:
-        if not isinstance(files, dict) or not isinstance(files.get(resource), str):
+        if resource not in texts:
             raise OctoError(f"the bundle does not hold the file `{resource}`")
-        return cast("str", files[resource])
+        return texts[resource]
 
     declared: list[Declared] = []
     for one in found:
@@ -121,7 +130,7 @@ class _Written:
         match reference.kind:
             case "variable":
                 return self._variable(reference.name)
-            case "skill":
+            case "skill" | "template":
                 return self._template(reference.name)
         section = _SECTIONS[reference.kind]
         for entry in self._entries(section):
@@ -129,26 +138,13 @@ class _Written:
                 return section, self._without_credentials(entry) if section == "connectors" else entry
         return None
 
-    def file(self, skill: str) -> dict[str, str]:
-        """The text of a template, by its path."""
-        from octo.config.resources import read_text
-
-        found = self._template(skill)
-        path = str(found[1]["resource"]) if found else skill
-        try:
-            return {path: read_text(self._config.root, path)}
-        except OctoError:
-            return {}
-
     def _template(self, name: str) -> tuple[str, Json] | None:
-        from octo.config.resources import locate
-
         resources = self._data.get("resources")
         templates = resources.get("templates") if isinstance(resources, dict) else None
         for entry in templates if isinstance(templates, list) else ():
             if isinstance(entry, dict) and name in (entry.get("as"), entry.get("resource")):
                 return "resources", entry
-        return ("resources", {"resource": name}) if locate(self._config.root, name).is_file() else None
+        return None
 
     def _variable(self, name: str) -> tuple[str, Json] | None:
         if name in self._made:

@@ -137,6 +137,24 @@ def _news(db: Connection, declared: Iterable[Declared], adopt: Collection[str]) 
     return news
 
 
+def otherwise(db: Connection, name: str, known: Iterable[Declared]) -> str:
+    """The file that now declares an agent in another way than it is deployed, if its next run brings that into force.
+
+    `known` are declared agents that have been read; of others, the file that they came from is asked.
+    """
+    row = agents.agent(db, name)
+    if row is None:
+        return ""
+    one = next((one for one in known if one.name == name), None)
+    try:
+        if one is None:
+            value = source_value(row.source, name)
+            one = Declared(name, value, authored.digest(value), row.source, Location(row.source, 1, 1))
+        return one.source if _news(db, [one], ()) and one.hash != row.hash else ""
+    except OctoError:  # the file is gone, or another one has the agent: nothing comes of it
+        return ""
+
+
 def _take(db: Connection, one: Declared, change: Change, adopt: Collection[str]) -> Pushed:
     row = agents.agent(db, one.name)
     source, taken = (row.source, row.source_hash) if row else ("", "")

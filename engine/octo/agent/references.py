@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from octo.config.resources import is_file
 from octo.values import Json
 
 if TYPE_CHECKING:
@@ -13,10 +14,19 @@ if TYPE_CHECKING:
 
     from octo.config.model import Config
 
-Kind: TypeAlias = Literal["connector", "variable", "flow", "processor", "agent", "skill"]
+Kind: TypeAlias = Literal["connector", "variable", "flow", "processor", "agent", "skill", "template", "file"]
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CONNECTORS: Final = ("connector", "logger", "mcp")
+_OF_KINDS: Final[tuple[tuple[str, tuple[str, ...], Kind], ...]] = (
+    ("file", ("python", "ref"), "file"),
+    ("id", ("template-resource", "ref"), "template"),
+    ("script", ("llm-scripted",), "file"),
+)
+"""Keys that name a file or a template, each with the types of blocks and connectors whose key it is."""
+_PROMPTS: Final = ("prompt", "system_prompt")
+_RENDERED: Final = re.compile(r"""\btemplateResource\(\s*(?:"([^"\\]+)"|'([^'\\]+)')\s*\)""")
+"""The name of a template in an expression, where it is written out."""
 
 
 class Reference(NamedTuple):
@@ -53,24 +63,21 @@ def missing(value: Mapping[str, Json], config: Config, known: Collection[str]) -
         "processor": {processor.name for processor in config.processors},
         "agent": known,
     }
-    return [
-        reference
-        for reference in references(value)
-        if not (
-            _has_template(config, reference.name)
-            if reference.kind == "skill"
-            else reference.name in there[reference.kind]
-        )
-    ]
+
+    def is_there(reference: Reference) -> bool:
+        match reference.kind:
+            case "skill" | "template":
+                return config.templates.fault(reference.name) is None
+            case "file":
+                return is_file(config.root, reference.name)
+        return reference.name in there[reference.kind]
+
+    return [reference for reference in references(value) if not is_there(reference)]
 
 
-def _has_template(config: Config, name: str) -> bool:
-    from octo.errors import OctoError
-
-    try:
-        return name in config.templates
-    except OctoError:
-        return False
+def templates_in(text: str) -> Iterator[Reference]:
+    """The templates that the expressions in a text render, as far as their names are written out."""
+    yield from (Reference("template", one or other) for one, other in _RENDERED.findall(text))
 
 
 def _found(value: Json) -> Iterator[Reference]:
@@ -79,6 +86,7 @@ def _found(value: Json) -> Iterator[Reference]:
             return
         case str():
             yield from (Reference("variable", name) for name in _VARIABLE.findall(value))
+            yield from templates_in(value)
         case list():
             for item in value:
                 yield from _found(item)
@@ -105,6 +113,21 @@ def _named_in(value: Mapping[str, Json]) -> Iterator[Reference]:
     for skill in skills if isinstance(skills, list) else ():
         if isinstance(skill, dict) and _is_name(skill.get("resource")):
             yield Reference("skill", skill["resource"])
+    for key in _PROMPTS:
+        prompt = value.get(key)
+        if isinstance(prompt, dict) and prompt.keys() == {"resource"} and _is_name(prompt["resource"]):
+            yield Reference("file", prompt["resource"])
+    yield from _files_in(value)
+
+
+def _files_in(value: Mapping[str, Json]) -> Iterator[Reference]:
+    """The files that a block or a connector names; of one that refers to a processor the type is not seen."""
+    settings = value.get("settings")
+    given = {**settings, **value} if isinstance(settings, dict) else value
+    kind = given.get("type") or ("ref" if "ref" in given else None)
+    for key, kinds, found in _OF_KINDS:
+        if kind in kinds and _is_name(given.get(key)):
+            yield Reference(found, given[key])
 
 
 def _is_name(value: Json) -> bool:

@@ -35,6 +35,14 @@ def content(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def is_file(root: Path, resource: str) -> bool:
+    """Whether there is such a file below the root."""
+    try:
+        return locate(root, resource).is_file()
+    except OctoError:
+        return False
+
+
 def locate(root: Path, resource: str) -> Path:
     """Where a resource lies. `..` and symbolic links may not lead out of the root."""
     if not resource or "\0" in resource:

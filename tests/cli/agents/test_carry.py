@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from desks import APP, answer
+
+FILES = {
+    "code/count.py": "from helper import twice\n\n\ndef double(body):\n    return twice(body['n'])\n",
+    "code/helper.py": "def twice(n):\n    return 2 * n\n",
+    "texts/ask.md": "Be brief.\n",
+    "texts/letter.j2": 'Dear {% include "texts/who.j2" %}',
+    "texts/returns.md": 'Returns: {{ templateResource("texts/rule.txt") }}',
+    "texts/rule.txt": "{{ body.name }} within 30 days\r\n",
+    "texts/who.j2": "number {{ body.n }}\n",
+}
+WITH_FILES = """\
+connectors:
+  - name: llm
+    type: llm-scripted
+    settings:
+      turns:
+        - calls:
+            - {name: count, args: {n: 2}}
+            - {name: letter, args: {n: 2}}
+            - {name: load_skill, args: {name: back}}
+            - {name: ask, args: {user_message: well?}}
+            - {name: lost, args: {}}
+        - {text: brief}
+        - {text: done}
+resources: {templates: [{resource: texts/returns.md, as: returns}]}
+agents:
+  desk:
+    connector: llm
+    prompt: {resource: prompt.md}
+    skills: [{name: back, description: d, resource: returns}]
+    tools:
+      - {name: count, process: [{type: python, settings: {file: code/count.py, function: double}}]}
+      - {name: letter, process: [{type: template-resource, id: texts/letter.j2}]}
+      - {name: ask, agent: {connector: llm, prompt: {resource: texts/ask.md}}}
+      - {name: lost, process: [{type: python, file: code/lost.py, function: f}]}
+flows:
+  - name: main
+    process:
+      - {type: ai-agent, name: answer, agent: desk, input: body.name}
+"""
+
+
+@pytest.fixture
+def bundle(agents: Any) -> Any:
+    """Make a bundle of an agent whose tools work with files, in a directory without anything else; what that told."""
+    for name, text in {**FILES, "prompt.md": "Be kind.\n", "app.yaml": WITH_FILES}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(text.encode())
+    Path("there").mkdir()
+    return agents("export --flow main --with-deps --config app.yaml --out there/bundle.yaml", terminal="err").stderr
 
 
 def test_an_agent_of_another_file_is_adopted(agents: Any, octo: Any) -> None:
@@ -115,3 +166,98 @@ def test_what_an_imported_agent_needs_and_the_config_lacks_is_told(agents: Any) 
     assert agents("import b.yaml --config app.yaml", terminal="err").stderr == (
         "warning: agent a: connector `far` is not there\n"
     )
+
+
+def test_an_agent_works_in_an_empty_directory_with_the_files_of_its_tools(
+    bundle: str, agents: Any, octo: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = "resource `code/lost.py` does not exist"
+    assert bundle == f"warning: file `code/lost.py` is needed, and cannot be carried: {lost}\n"
+    monkeypatch.chdir("there")
+    assert agents("import bundle.yaml", terminal="out").stdout == (
+        "imported desk v1\n" + "".join(f"wrote {name}\n" for name in FILES)
+    )
+    assert {name: Path(name).read_bytes().decode() for name in FILES} == FILES
+    assert answer(agents("import bundle.yaml")) == {
+        "imported": [{"name": "desk", "version": 1, "changed": False}],
+        "files": [],
+    }
+
+    ran = octo("invoke", "--config", "bundle.yaml", "--flow", "main", "--log", "log", "--data", '{"name": "hats"}')
+    assert (ran.status, json.loads(ran.stdout)["body"]) == (0, "done")
+    records = map(json.loads, Path("log").read_text(encoding="utf-8").splitlines())
+    results = [record["attrs"] for record in records if record["kind"] == "agent.tool_result"]
+    assert {one["tool"]: (one["isError"], one["output"]) for one in results} == {
+        "count": (False, 4),
+        "letter": (False, "Dear number 2\n"),
+        "load_skill": (False, "Returns: hats within 30 days\r\n"),
+        "ask": (False, "brief"),
+        "lost": (True, f"tool `lost`: `process.0.file`: {lost}"),
+    }
+
+
+def test_an_import_overwrites_no_file_and_writes_none_elsewhere(bundle: str, agents: Any) -> None:
+    Path("there/code").mkdir()
+    Path("there/code/count.py").write_text("mine", encoding="utf-8")
+    Path("there/texts").mkdir()
+    Path("there/texts/ask.md").mkdir()
+    outcome = agents("import there/bundle.yaml", terminal="err")
+
+    assert outcome.stderr == "".join(
+        f"warning: file `{name}` is there, and says something else: it stays as it is\n"
+        for name in ("code/count.py", "texts/ask.md")
+    )
+    assert json.loads(outcome.stdout)["files"] == [
+        name for name in FILES if name not in ("code/count.py", "texts/ask.md")
+    ]
+    assert Path("there/code/count.py").read_text(encoding="utf-8") == "mine"
+
+    text = Path("there/bundle.yaml").read_text(encoding="utf-8").replace("  code/helper.py:", "  ../helper.py:")
+    Path("there/bundle.yaml").write_text(text, encoding="utf-8")
+    outcome = agents("import there/bundle.yaml", terminal="err")
+    assert (outcome.stderr, outcome.status) == (
+        'error: the bundle holds a file that cannot be: resource id "../helper.py" escapes the resource root\n',
+        2,
+    )
+    assert not Path("helper.py").exists()
+
+
+def test_with_a_config_files_come_beside_that(bundle: str, agents: Any) -> None:
+    Path("here").mkdir()
+    Path("here/app.yaml").write_text(APP, encoding="utf-8")
+    told = agents("import there/bundle.yaml --config here/app.yaml", terminal="err").stderr
+
+    assert [name for name in FILES if not (Path("here") / name).is_file()] == []
+    assert told == (
+        "warning: agent desk: skill `returns` is not there\nwarning: agent desk: file `code/lost.py` is not there\n"
+    )
+
+
+@pytest.mark.parametrize("with_config", [" --config app.yaml", ""], ids=["config", "no config"])
+def test_an_agent_whose_file_was_edited_since_is_exported_with_a_warning(
+    agents: Any, octo: Any, with_config: str
+) -> None:
+    octo("invoke", "--config", "app.yaml", "--flow", "find")
+    assert agents(f"export desk{with_config}", terminal="err").stderr == ""
+    Path("app.yaml").write_text(APP.replace("Be kind.", "Be brief."), encoding="utf-8")
+    told = agents(f"export desk{with_config}", terminal="err")
+
+    assert "prompt: Be kind." in told.stdout
+    assert told.stderr == (
+        f"warning: agent desk: declared otherwise in `{Path.cwd() / 'app.yaml'}`: "
+        "that comes into force with the next run\n"
+    )
+
+
+def test_an_agent_that_was_deployed_since_is_exported_without_a_word(agents: Any, octo: Any) -> None:
+    octo("invoke", "--config", "app.yaml", "--flow", "find")
+    agents("deploy desk --file one.agent.yaml")
+
+    assert agents("export desk --config app.yaml", terminal="err").stderr == ""
+
+
+def test_an_agent_of_a_file_that_is_gone_is_exported_without_a_word(agents: Any, octo: Any) -> None:
+    octo("invoke", "--config", "app.yaml", "--flow", "find")
+    Path("app.yaml").unlink()
+
+    assert agents("export desk", terminal="err").stderr == ""

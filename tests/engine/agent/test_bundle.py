@@ -1,4 +1,4 @@
-"""octo/agent/bundle.py, octo/agent/references.py: what agents need, and carrying it elsewhere."""
+"""octo/agent/bundle.py, octo/agent/files.py, octo/agent/references.py: what agents need, and carrying it elsewhere."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_what_is_not_there_is_found(config: Any) -> None:
 
 
 def test_a_bundle_holds_all_that_is_needed_once_and_no_credential(config: Any) -> None:
-    made, absent = bundle.bundle([Reference("agent", "desk")], VALUES.get, config)
+    made, left = bundle.bundle([Reference("agent", "desk")], VALUES.get, config)
 
-    assert absent == [Reference("agent", "nobody")]
+    assert left == ["agent `nobody` is needed, and is not there"]
     assert made == {
         "env": [
             {"name": "MODEL", "default": "m1"},
@@ -112,12 +112,71 @@ def test_a_bundle_holds_all_that_is_needed_once_and_no_credential(config: Any) -
     }
 
 
+FILES = {
+    "code/count.py": "import json, helper\nfrom pack import *\n",
+    "code/helper.py": "from .. import nowhere\n",
+    "code/pack/__init__.py": "from .inner import x\nimport shared\n",
+    "code/pack/inner.py": "x = 1",
+    "shared.py": "",
+    "letter.j2": "{% extends 'frame.j2' %}{% include body.name %}{% import 'lost.j2' as lost %}",
+    "frame.j2": "{{ templateResource('line.txt') }}",
+    "line.txt": 'at {{ templateResource( "returns" ) }} {{ templateResource(body.x) }}',
+    "broken.j2": "{% if %}",
+    "broken.py": "def (",
+    "ask.md": "Ask.",
+    "script.yaml": "turns: []",
+    "unused.py": "",
+}
+
+
+def test_a_bundle_holds_the_files_that_tools_work_with_and_those_that_they_lead_to(config: Any) -> None:
+    for name, text in FILES.items():
+        path = config.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (config.root / "image.md").write_bytes(b"\xff")
+    blocks = [
+        {"type": "python", "settings": {"file": "code/count.py", "function": "f"}},
+        {"ref": "runner", "file": "broken.py"},
+        {"type": "template-resource", "id": "letter.j2"},
+        {"ref": "writer", "settings": {"id": "broken.j2"}},
+        {"type": "python", "file": "${NAMED}"},
+        {"type": "python", "file": "../out.py"},
+        {"type": "template-resource", "id": "gone.txt"},
+        {"type": "ai-mapping", "prompt": {"resource": "image.md"}},
+    ]
+    value: dict[str, Any] = {
+        "connector": "llm",
+        "prompt": "x",
+        "tools": [
+            {"name": "a", "process": blocks},
+            {"name": "b", "agent": {"connector": "llm", "prompt": {"resource": "ask.md"}}},
+            {"name": "c", "process": [{"type": "llm-scripted", "settings": {"script": "script.yaml"}}]},
+        ],
+    }
+    made, left = bundle.bundle([Reference("agent", "one")], {"one": value}.get, config)
+
+    assert made["x-files"] == {name: text for name, text in FILES.items() if name != "unused.py"} | {
+        "skills/r.md": "How to return"
+    }
+    assert made["resources"] == {"templates": [{"resource": "skills/r.md", "as": "returns"}]}
+    assert sorted(left) == [
+        'file `../out.py` is needed, and cannot be carried: resource id "../out.py" escapes the resource root',
+        "file `gone.txt` is needed, and cannot be carried: resource `gone.txt` does not exist",
+        "file `image.md` is needed, and cannot be carried: resource `image.md` is not UTF-8 text (line 1)",
+        "file `lost.j2` is needed, and cannot be carried: resource `lost.j2` does not exist",
+        "processor `runner` is needed, and is not there",
+        "processor `writer` is needed, and is not there",
+        "variable `NAMED` is needed, and is not there",
+    ]
+
+
 def test_without_a_config_a_bundle_holds_agents_alone() -> None:
-    made, absent = bundle.bundle([Reference("agent", "desk")], VALUES.get, None)
+    made, left = bundle.bundle([Reference("agent", "desk")], VALUES.get, None)
 
     assert list(made) == ["agents"]
     assert [one["name"] for one in made["agents"]] == ["desk", "expert"]
-    assert absent == [Reference("agent", "nobody")]
+    assert left == ["agent `nobody` is needed, and is not there"]
 
 
 def test_a_flow_takes_the_agents_that_it_links_along(config: Any) -> None:
