@@ -77,7 +77,8 @@ def export(
         made, left = bundle.bundle([*wanted, *(Reference("flow", name) for name in flow or ())], value_of, needed)
         for name in [entry["name"] for entry in made.get("agents", ())]:
             if file := declared.otherwise(db, name, desk.declared):
-                left.append(f"agent {name}: declared otherwise in `{file}`: that comes into force with the next run")
+                told = f"declared otherwise in `{words.near(file)}`: that comes into force with the next run"
+                left.append(f"agent {name}: {told}")
         return made, left
 
     document, left = desk.read(work)
@@ -129,7 +130,7 @@ def import_(
     found, warnings = bundle.unpack(data, str(file))
     desk.warn(warnings, strict=strict)
     names = [one.name for one in found]
-    root = desk.config.root if desk.config else file.parent
+    root = desk.config.root if desk.config else file.parent if file.is_file() else Path()
     texts = files.of_bundle(data.get(bundle.FILES), root)
     imported = desk.push(found, adopt=names if adopt else ())
     new, other = files.lay_out(texts, root)

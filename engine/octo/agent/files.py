@@ -52,9 +52,16 @@ def lay_out(files: Mapping[str, str], root: Path) -> tuple[list[str], list[str]]
         if not path.exists():
             edit.create(path.parent, {path.name: text})
             new.append(name)
-        elif not is_file(root, name) or read_text(root, name) != text:
+        elif not _says(root, name, text):
             other.append(name)
     return new, other
+
+
+def _says(root: Path, name: str, text: str) -> bool:
+    try:
+        return read_text(root, name) == text
+    except OctoError:
+        return False
 
 
 def _imported(file: str, text: str) -> Iterator[str]:

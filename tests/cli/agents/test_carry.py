@@ -199,17 +199,16 @@ def test_an_agent_works_in_an_empty_directory_with_the_files_of_its_tools(
 def test_an_import_overwrites_no_file_and_writes_none_elsewhere(bundle: str, agents: Any) -> None:
     Path("there/code").mkdir()
     Path("there/code/count.py").write_text("mine", encoding="utf-8")
+    Path("there/code/helper.py").write_bytes(b"\xff")
     Path("there/texts").mkdir()
     Path("there/texts/ask.md").mkdir()
     outcome = agents("import there/bundle.yaml", terminal="err")
 
+    there = ("code/count.py", "code/helper.py", "texts/ask.md")
     assert outcome.stderr == "".join(
-        f"warning: file `{name}` is there, and says something else: it stays as it is\n"
-        for name in ("code/count.py", "texts/ask.md")
+        f"warning: file `{name}` is there, and says something else: it stays as it is\n" for name in there
     )
-    assert json.loads(outcome.stdout)["files"] == [
-        name for name in FILES if name not in ("code/count.py", "texts/ask.md")
-    ]
+    assert json.loads(outcome.stdout)["files"] == [name for name in FILES if name not in there]
     assert Path("there/code/count.py").read_text(encoding="utf-8") == "mine"
 
     text = Path("there/bundle.yaml").read_text(encoding="utf-8").replace("  code/helper.py:", "  ../helper.py:")
@@ -233,6 +232,9 @@ def test_with_a_config_files_come_beside_that(bundle: str, agents: Any) -> None:
     )
 
 
+OTHERWISE = "warning: agent desk: declared otherwise in `app.yaml`: that comes into force with the next run\n"
+
+
 @pytest.mark.parametrize("with_config", [" --config app.yaml", ""], ids=["config", "no config"])
 def test_an_agent_whose_file_was_edited_since_is_exported_with_a_warning(
     agents: Any, octo: Any, with_config: str
@@ -243,10 +245,13 @@ def test_an_agent_whose_file_was_edited_since_is_exported_with_a_warning(
     told = agents(f"export desk{with_config}", terminal="err")
 
     assert "prompt: Be kind." in told.stdout
-    assert told.stderr == (
-        f"warning: agent desk: declared otherwise in `{Path.cwd() / 'app.yaml'}`: "
-        "that comes into force with the next run\n"
-    )
+    assert told.stderr == OTHERWISE
+
+
+def test_an_agent_that_a_config_is_about_to_declare_is_exported_with_a_warning(agents: Any) -> None:
+    agents("deploy desk --file one.agent.yaml")
+
+    assert agents("export desk --config app.yaml", terminal="err").stderr == OTHERWISE
 
 
 def test_an_agent_that_was_deployed_since_is_exported_without_a_word(agents: Any, octo: Any) -> None:
