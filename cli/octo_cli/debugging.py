@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from octo.errors import ConfigError, Excerpt, Problem, UsageError
 from octo.values import Json, clone, dumps
 from octo_cli import inputs
+from octo_cli.session import Session
 
 if TYPE_CHECKING:
     from octo.config.sheet import Sheet
@@ -25,7 +26,9 @@ class Debugging(NamedTuple):
     """The variables, where the command line gives none."""
 
 
-def requested(path: str | None, *, mocks: str | None, spies: str | None, break_at: str | None) -> Debugging:
+def requested(
+    session: Session, path: str | None, *, mocks: str | None, spies: str | None, break_at: str | None
+) -> Debugging:
     """Read a debug config and the flags; a flag replaces its section whole.
 
     Raises ConfigError with the problems of the file, or with those of `--mocks`, and UsageError for an empty flag.
@@ -42,7 +45,7 @@ def requested(path: str | None, *, mocks: str | None, spies: str | None, break_a
     sheet = read_debug_config(inputs.path(path)) if path else None
     asked = sheet.value if sheet else DebugConfig.model_construct()
     doubles = Doubles(
-        mocks=_mocks(mocks) if mocks else asked.mocks,
+        mocks=_mocks(session, mocks) if mocks else asked.mocks,
         spies=[name.strip() for name in spies.split(",")] if spies else asked.spies,
         break_at=break_at.strip() if break_at else asked.break_at,
         models=acting(asked.models),
@@ -64,14 +67,14 @@ def _places_in(sheet: Sheet[DebugConfig], sections: set[str]) -> Report:
     return report
 
 
-def _mocks(text: str) -> dict[str, MockSpec]:
+def _mocks(session: Session, text: str) -> dict[str, MockSpec]:
     """The mocks of a flag. A problem shows the JSON of its mock on one line, for there is no file to point into."""
     from octo.config.sheet import read
     from octo.debug import MockSpec
 
     found: dict[str, MockSpec] = {}
     problems: list[Problem] = []
-    for name, spec in inputs.mapping("--mocks", text).items():
+    for name, spec in inputs.mapping(session, "--mocks", text).items():
         line = dumps(spec)
         try:
             found[name] = read(MockSpec, line, "--mocks", f'mock "{name}"').value

@@ -19,7 +19,7 @@ from octo.errors import OctoError, UsageError
 from octo.message import Dropped, Message
 from octo.runtime import Runtime
 from octo.values import Json, Ordered
-from octo_cli import inputs, logs, output, rows, signals
+from octo_cli import diagnostics, inputs, logs, output, rows, signals
 from octo_cli.progress import FlowLog, Progress, span
 from octo_cli.rows import Row
 from octo_cli.session import Session
@@ -171,6 +171,7 @@ class Rows:
         self._slots = asyncio.Semaphore(each.parallel)
         self._room = asyncio.Semaphore(each.parallel * _AHEAD)
         self._news = asyncio.Event()
+        self._doubted = False
         # Files and pipes may block: the loop must go on meanwhile, and Ctrl-C must not wait for them.
         self._reader = ThreadPoolExecutor(1)
         self._writer = ThreadPoolExecutor(1)
@@ -198,12 +199,19 @@ class Rows:
         loop = asyncio.get_running_loop()
         while (batch := await loop.run_in_executor(self._reader, next, batches, None)) is not None:
             for row in batch:
+                self._doubt(row)
                 await self._room.acquire()
                 await self._slots.acquire()
                 task = asyncio.create_task(self._answer(row))
                 task.add_done_callback(lambda _: self._slots.release())
                 self._begun.append((row, task))
                 self._news.set()
+
+    def _doubt(self, row: Row) -> None:
+        """Tell what is doubtful about the first such row: most often the others are like it."""
+        if row.doubt is not None and not self._doubted:
+            self._doubted = True
+            diagnostics.warn(self._session, row.doubt)
 
     async def _answer(self, row: Row) -> str:
         """The line that a row is answered with."""

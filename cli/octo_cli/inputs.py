@@ -10,8 +10,11 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import NamedTuple
 
-from octo.errors import UsageError
+from octo import encoding
+from octo.errors import Location, Problem, UsageError
 from octo.values import Json, clean_text, kind_of, parse, render
+from octo_cli import diagnostics
+from octo_cli.session import Session
 
 
 class Body(NamedTuple):
@@ -22,7 +25,7 @@ class Body(NamedTuple):
     content_type: str | None = None
 
 
-def body(data: str | None, content_type: str | None = None, default: Json = None) -> Body:
+def body(session: Session, data: str | None, content_type: str | None = None, default: Json = None) -> Body:
     """The body: `--data` if it is not empty, else the default, else what is piped in, else null.
 
     `--data @FILE` reads a file, `--data -` reads standard input even from a terminal. With a content type the
@@ -31,11 +34,11 @@ def body(data: str | None, content_type: str | None = None, default: Json = None
     if not data and default is not None:
         return Body(render(default), content_type) if content_type else Body(default)
     if not data:
-        text, source = _piped(), "stdin is not valid JSON"
+        text, source = _piped(session), "stdin is not valid JSON"
     elif data == "-":
-        text, source = standard_input(), "stdin is not valid JSON"
+        text, source = standard_input(session), "stdin is not valid JSON"
     elif data.startswith("@"):
-        text, source = _file(data[1:], option="--data"), f"decode body: `{data[1:]}`"
+        text, source = _file(session, data[1:], option="--data"), f"decode body: `{data[1:]}`"
     else:
         text, source = data, "decode body"
     if not text or not text.strip():
@@ -43,14 +46,14 @@ def body(data: str | None, content_type: str | None = None, default: Json = None
     return Body(clean_text(text), content_type) if content_type else Body(decode(text.strip(), source))
 
 
-def mapping(option: str, text: str | None) -> dict[str, Json]:
+def mapping(session: Session, option: str, text: str | None) -> dict[str, Json]:
     """The JSON object that an option holds, or the file after its `@`; empty when the option is not given."""
     if not text:
         return {}
     prefix = f"parse {option} JSON"
     if text.startswith("@"):
         prefix = f"{prefix}: `{text[1:]}`"
-        text = _file(text[1:], option=option)
+        text = _file(session, text[1:], option=option)
     value = decode(text, prefix)
     if not isinstance(value, dict):
         raise UsageError(f"{prefix}: expected an object, found {kind_of(value)}", hint="for example '{\"a\": 1}'")
@@ -107,25 +110,39 @@ def path(text: str) -> Path:
 # ---------------------------------------------------------------- reading
 
 
-def standard_input() -> str:
+def standard_input(session: Session) -> str:
     """All of standard input, also of a terminal."""
-    if sys.stdin is None:
-        return ""
-    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+    return "" if sys.stdin is None else _decoded(session, sys.stdin.buffer.read(), "stdin", "stdin")
 
 
-def _piped() -> str:
+def _piped(session: Session) -> str:
     """What a pipe or a file feeds to standard input; a terminal or a null device feeds nothing."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):  # no standard input at all
         return ""
     fed = stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
-    return standard_input() if fed else ""
+    return standard_input(session) if fed else ""
 
 
-def _file(name: str, *, option: str) -> str:
-    return _bytes(name, option=option).decode("utf-8-sig", errors="replace")
+def _file(session: Session, name: str, *, option: str) -> str:
+    return _decoded(session, _bytes(name, option=option), name, f"`{option}`: `{name}`")
+
+
+def _decoded(session: Session, data: bytes, file: str, what: str) -> str:
+    """The text of a file. Bytes that are not UTF-8 become U+FFFD, which is warned of; other encodings are refused."""
+    wrong = encoding.misfit(data)
+    if wrong is not None and wrong.encoding:
+        raise UsageError(f"{what} is {wrong.encoding}, expected UTF-8", hint=encoding.HINT)
+    if wrong is not None:
+        column = len(wrong.before) - wrong.before.rfind("\n")
+        diagnostics.warn(session, read_anyway(wrong, Location(file, wrong.before.count("\n") + 1, column)))
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def read_anyway(wrong: encoding.Misfit, location: Location) -> Problem:
+    """The warning for a text that is read though it is not all UTF-8."""
+    return Problem(f"{wrong.message}, read as U+FFFD", location, encoding.HINT, severity="warning")
 
 
 def _bytes(name: str, *, option: str) -> bytes:

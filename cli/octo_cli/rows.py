@@ -12,7 +12,8 @@ from itertools import islice
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TextIO
 
-from octo.errors import OctoError, UsageError
+from octo import encoding
+from octo.errors import Location, OctoError, Problem, UsageError
 from octo.values import Json, clean_text, parse
 from octo_cli import inputs
 
@@ -39,19 +40,21 @@ class Row(NamedTuple):
     value: Json
     """What it holds; of a row that cannot be read, its text."""
     fault: str = ""
+    doubt: Problem | None = None
+    """What is told of the row though it can be read."""
 
 
 @contextmanager
 def opened(name: str, *, raw: bool = False) -> Iterator[Iterator[list[Row]]]:
-    """The rows of a file in batches of what is there; `-` is standard input, `.csv` means CSV.
+    """The rows of a file in batches of what is there; `-` is standard input, `.csv` and `.tsv` mean CSV.
 
     `raw` takes each line as text. Raises UsageError for a file that cannot be read.
     """
-    is_csv = name.lower().endswith(".csv")
+    is_csv = name.lower().endswith((".csv", ".tsv"))
     if is_csv and raw:
         raise UsageError("`--content-type` takes lines as they are, the rows of a CSV file are mappings")
     with _stream(name) as stream:
-        yield _readable(_csv(stream, name) if is_csv else _lines(stream, raw), name)
+        yield _readable(_csv(stream, name) if is_csv else _lines(stream, name, raw), name)
 
 
 def _readable(batches: Iterator[list[Row]], name: str) -> Iterator[list[Row]]:
@@ -75,10 +78,10 @@ def _stream(name: str) -> io.FileIO:
 # ---------------------------------------------------------------- JSON lines
 
 
-def _lines(stream: io.FileIO, raw: bool) -> Iterator[list[Row]]:
+def _lines(stream: io.FileIO, name: str, raw: bool) -> Iterator[list[Row]]:
     read = _text if raw else _json
     number = line = 0
-    for lines in _pieces(stream):
+    for lines in _pieces(stream, name):
         rows = []
         for text in lines:
             line += 1
@@ -87,11 +90,11 @@ def _lines(stream: io.FileIO, raw: bool) -> Iterator[list[Row]]:
                 rows.append(Row(number, line, None, _TOO_LONG))
             elif text and not text.isspace():
                 number += 1
-                rows.append(read(number, line, text))
+                rows.append(read(number, line, text)._replace(doubt=_doubt(text, name, line)))
         yield rows
 
 
-def _pieces(stream: io.FileIO) -> Iterator[list[bytes | None]]:
+def _pieces(stream: io.FileIO, name: str) -> Iterator[list[bytes | None]]:
     """The lines of a stream, as many at once as one read gives; a pipe is not waited for longer than needed.
 
     None stands for a line that is too long, of which no more is kept.
@@ -100,6 +103,7 @@ def _pieces(stream: io.FileIO) -> Iterator[list[bytes | None]]:
     first = True
     while piece := stream.read(_PIECE):
         if first:
+            _refuse_other(piece, name)
             piece, first = piece.removeprefix(b"\xef\xbb\xbf"), False
         head, *rest = piece.split(b"\n")
         begun.add(head)
@@ -141,7 +145,13 @@ def _json(number: int, line: int, text: bytes) -> Row:
         fault = f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}"
     except ValueError as error:
         fault = str(error)
+    if number == 1 and _is_like_csv(text):
+        fault += "; CSV is read from a file whose name ends in `.csv` or `.tsv`"
     return Row(number, line, _decoded(text), f"the row is not valid JSON: {fault}")
+
+
+def _is_like_csv(text: bytes) -> bool:
+    return text[:1] not in b"{[" and any(mark in text for mark in (b",", b";", b"\t"))
 
 
 def _text(number: int, line: int, text: bytes) -> Row:
@@ -152,13 +162,27 @@ def _decoded(text: bytes) -> str:
     return text.decode("utf-8", errors="replace").rstrip("\r")
 
 
+def _doubt(text: bytes, name: str, line: int) -> Problem | None:
+    """The warning for a line that is not all UTF-8."""
+    wrong = None if text.isascii() else encoding.misfit(text)
+    return wrong and inputs.read_anyway(wrong, Location("stdin" if name == "-" else name, line, len(wrong.before) + 1))
+
+
+def _refuse_other(beginning: bytes, name: str) -> None:
+    """Raises UsageError for a file that says that it is not UTF-8."""
+    other = encoding.marked(beginning)
+    if other:
+        title = "stdin" if name == "-" else f"`{name}`"
+        raise UsageError(f"`--each`: {title} is {other}, expected UTF-8", hint=encoding.HINT)
+
+
 # ---------------------------------------------------------------- CSV
 
 
 def _csv(stream: io.FileIO, name: str) -> Iterator[list[Row]]:
     csv.field_size_limit(2 * _LONGEST)
-    with io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="") as text:
-        lines = Lines(text)
+    with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="") as text:
+        lines = Lines(text, name)
         reader = csv.reader(lines, strict=True, delimiter=lines.separator())
         rows = _records(reader, lines, _header(reader, name))
         while batch := list(islice(rows, _BATCH)):
@@ -170,8 +194,11 @@ class Lines:
     own, when a quote in the first of them is never closed.
     """
 
-    def __init__(self, text: TextIO) -> None:
+    def __init__(self, text: TextIO, name: str) -> None:
         self._text = text
+        self._name = name
+        self._read = 0
+        self._doubt: Problem | None = None
         self._again: deque[str] = deque()
         self._row: list[str] = []
         self._size = 0
@@ -182,7 +209,7 @@ class Lines:
         return self
 
     def __next__(self) -> str:
-        line = self._again.popleft() if self._again else self._text.readline(_LONGEST + 1)
+        line = self._again.popleft() if self._again else self._readline()
         if not line:
             raise StopIteration
         self._row.append(line)
@@ -193,10 +220,31 @@ class Lines:
         return line
 
     def separator(self) -> str:
-        """A comma; a semicolon where the first line has some and no comma, as spreadsheets of many countries do."""
-        first = self._text.readline(_LONGEST)
+        """A comma; a semicolon where the first line has some and no comma, as spreadsheets of many countries do; a tab
+        in a file of that kind.
+        """
+        first = self._readline()
         self._again.append(first)
+        if self._name.lower().endswith(".tsv"):
+            return "\t"
         return ";" if ";" in first and "," not in first else ","
+
+    def _readline(self) -> str:
+        """The next line of the file. What is not UTF-8 in it becomes U+FFFD."""
+        text = self._text.readline(_LONGEST + 1)
+        self._read += 1
+        if text.isascii():
+            return text
+        data = text.encode(errors="surrogateescape")
+        if self._read == 1:
+            _refuse_other(data, self._name)
+        self._doubt = self._doubt or _doubt(data, self._name, self._read)
+        return data.decode(errors="replace")
+
+    def doubt(self) -> Problem | None:
+        """What is to be told of the lines that were read since this was last asked."""
+        found, self._doubt = self._doubt, None
+        return found
 
     def begin(self) -> None:
         """The next line begins a row."""
@@ -259,14 +307,14 @@ def _records(reader: Reader, lines: Lines, header: Sequence[str]) -> Iterator[Ro
             return
         except csv.Error as error:
             number += 1
-            yield Row(number, line, None, f"the row is not valid CSV: {lines.give_up(error)}")
+            yield Row(number, line, None, f"the row is not valid CSV: {lines.give_up(error)}", lines.doubt())
             continue
         if not fields:
             continue
         number += 1
         texts = [clean_text(field) for field in fields]
         if len(texts) == len(header):
-            yield Row(number, line, dict(zip(header, texts, strict=True)))
+            yield Row(number, line, dict(zip(header, texts, strict=True)), doubt=lines.doubt())
         else:
             found = f"expected {len(header)} fields as in the first row, found {len(texts)}"
-            yield Row(number, line, list(texts), found)
+            yield Row(number, line, list(texts), found, lines.doubt())

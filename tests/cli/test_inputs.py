@@ -10,6 +10,7 @@ import pytest
 
 from octo.errors import UsageError
 from octo_cli.inputs import attachments, decode, mapping, with_attachments, with_settings
+from octo_cli.session import Session
 
 CONFIG = "flows: [{name: same}]"
 
@@ -202,4 +203,4 @@ def test_a_json_body_and_raw_content_do_not_mix(octo: Any, args: list[str]) -> N
 
 
 def test_an_option_that_is_not_given_is_an_empty_mapping() -> None:
-    assert mapping("--vars", None) == {}
+    assert mapping(Session({}), "--vars", None) == {}

@@ -43,7 +43,7 @@ def test_each_line_of_json_is_a_row(tmp_path: Path, content: bytes, found: list[
         (b'{"a": }', '{"a": }', "expecting value at column 7"),
         (b"NaN", "NaN", "`NaN` is not JSON"),
         (b"1e999", "1e999", "a number is out of the range of doubles"),
-        (b"\xff", "\ufffd", "expecting value at column 1"),
+        ("é".encode(), "é", "expecting value at column 1"),
         (b"1 2\r", "1 2", "extra data at column 3"),
     ],
     ids=["broken off", "not a number", "too large", "no text", "two values"],
@@ -217,3 +217,13 @@ def test_rows_of_csv_are_no_raw_content() -> None:
         pass
 
     assert caught.value.message == "`--content-type` takes lines as they are, the rows of a CSV file are mappings"
+
+
+def test_a_tab_separates_the_columns_of_a_tsv_file(tmp_path: Path) -> None:
+    assert read(tmp_path / "rows.TSV", b"a\tb,c\n1\t2\n") == [Row(1, 2, {"a": "1", "b,c": "2"})]
+
+
+def test_csv_that_is_taken_for_json_lines_is_told_in_its_first_row(tmp_path: Path) -> None:
+    fault = "the row is not valid JSON: expecting value at column 1"
+    told = f"{fault}; CSV is read from a file whose name ends in `.csv` or `.tsv`"
+    assert read(tmp_path / "rows.txt", b"a,b\nc,d\n") == [Row(1, 1, "a,b", told), Row(2, 2, "c,d", fault)]

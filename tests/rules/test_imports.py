@@ -35,7 +35,7 @@ LAYERS = [
     ["config"],
     ["block", "chat_connector", "connector", "fields", "message", "observe", "registry", "schedule", "services"],
     ["cel", "http", "llm", "sql", "store"],
-    ["dotenv", "errors", "frozen", "logline", "masking", "multipart", "process", "values"],
+    ["dotenv", "encoding", "errors", "frozen", "logline", "masking", "multipart", "process", "values"],
 ]
 """From top to bottom: a module imports from its own folder, its own line and lower lines."""
 

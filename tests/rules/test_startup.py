@@ -93,7 +93,7 @@ def test_the_version_is_answered_before_anything_is_imported(tmp_path: Path) -> 
 
 
 def test_an_expression_needs_the_expression_language_only(tmp_path: Path) -> None:
-    assert parts(modules(tmp_path, "expr", "1 + 1")) == {"cel", "errors", "logline", "values"}
+    assert parts(modules(tmp_path, "expr", "1 + 1")) == {"cel", "encoding", "errors", "logline", "values"}
 
 
 def test_the_help_needs_no_event_loop(tmp_path: Path) -> None:

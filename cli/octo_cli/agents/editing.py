@@ -34,7 +34,7 @@ def from_file(desk: Desk, file: Path, name: str, *, strict: bool) -> dict[str, J
     """The value that an agent file holds, or standard input. Raises ConfigError with all that is wrong with it."""
     check_name(name)
     if str(file) == "-":
-        return _from_text(desk, inputs.standard_input(), "standard input", name, strict=strict)
+        return _from_text(desk, inputs.standard_input(desk.session), "standard input", name, strict=strict)
     return _from_text(desk, edit.read(file), str(file), name, strict=strict)
 
 

@@ -47,9 +47,9 @@ def command(
             "`octo expr` takes one expression", hint="for example `octo expr 'body.n + 1' --data '{\"n\": 2}'`"
         )
     names = {
-        "body": inputs.body(data).value,
-        "vars": inputs.mapping("--vars", vars_),
-        "env": inputs.mapping("--env", env),
+        "body": inputs.body(session, data).value,
+        "vars": inputs.mapping(session, "--vars", vars_),
+        "env": inputs.mapping(session, "--env", env),
     }
     output.document(session, _answer(session, given[0], names), json=json)
     return 0

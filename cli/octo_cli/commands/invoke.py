@@ -146,14 +146,14 @@ def command(
     """
     session: Session = context.obj
     session.debug, session.verbose = debug, verbose
-    asked = debugging.requested(run_debug_config, mocks=mocks, spies=spies, break_at=break_at)
-    variables = inputs.mapping("--vars", vars_) if vars_ else asked.vars
+    asked = debugging.requested(session, run_debug_config, mocks=mocks, spies=spies, break_at=break_at)
+    variables = inputs.mapping(session, "--vars", vars_) if vars_ else asked.vars
     limit = _seconds(timeout)
     limits = options.limits(budget or ())
     body, rows = Body(None), None
     if each is None:
         _refuse({"--parallel": parallel, "--errors": errors}, "goes with `--each`")
-        body = _body(data, content_type, set_ or (), attach or (), asked.data)
+        body = _body(session, data, content_type, set_ or (), attach or (), asked.data)
     else:
         alone = {
             "--data": data,
@@ -305,13 +305,18 @@ def _rows(
 
 
 def _body(
-    data: str | None, content_type: str | None, assignments: Sequence[str], files: Sequence[str], default: Json
+    session: Session,
+    data: str | None,
+    content_type: str | None,
+    assignments: Sequence[str],
+    files: Sequence[str],
+    default: Json,
 ) -> Body:
     if content_type is not None:
         if assignments or files:
             raise UsageError("`--set` and `--attach` change a JSON body, `--content-type` takes the body as it is")
-        return inputs.body(data, content_type, default)
-    value = inputs.with_settings(inputs.body(data, default=default).value, assignments)
+        return inputs.body(session, data, content_type, default)
+    value = inputs.with_settings(inputs.body(session, data, default=default).value, assignments)
     return Body(inputs.with_attachments(value, inputs.attachments(files)))
 
 

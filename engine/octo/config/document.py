@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from octo import encoding
 from octo.config.alignment import place_of
 from octo.config.parser import Branch, Node, end_of, read_yaml, start_of
 from octo.config.source import SourceText
@@ -128,13 +129,11 @@ def parse(text: bytes | str, file: str, *, what: str = "config") -> Document:
 
 
 def _decode(data: bytes, file: str, what: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = SourceText(file, data[: error.start].decode("utf-8").removeprefix("\ufeff"))
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        problem = before.problem(message, len(before.text), hint="save the file as UTF-8")
-        raise ConfigError([_titled(problem, what)]) from None
+    wrong = encoding.misfit(data)
+    if wrong is None:
+        return data.decode()
+    before = SourceText(file, wrong.before)
+    raise ConfigError([_titled(before.problem(wrong.message, len(before.text), hint=encoding.HINT), what)])
 
 
 def _titled(problem: Problem, what: str) -> Problem:

@@ -328,7 +328,7 @@ def test_line_breaks_and_a_byte_order_mark_stay(before, after):
     ("content", "message"),
     [
         (b"a: \xff\n", "parse file: byte 0xff is not UTF-8"),
-        ("a: 1\n".encode("utf-16"), "parse file: byte 0xff is not UTF-8"),
+        ("a: 1\n".encode("utf-16"), "parse file: the file is UTF-16"),
         (b"a: [1\n", "parse file: expected `,` or `]`"),
         (b"a: 1\na: 2\n", "parse file: duplicate key `a`"),
     ],
