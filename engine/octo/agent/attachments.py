@@ -36,6 +36,14 @@ def check(block: Block, connector: str, config: Config) -> Iterator[Finding]:
         )
 
 
+def check_fixed(block: Block, value: Json) -> Iterator[Finding]:
+    """What is wrong with files that are the same for all messages."""
+    try:
+        read(value, lambda text: None)
+    except OctoError as error:
+        yield Finding(f"{block.type}: {error.message}", ("attachments",), error.hint)
+
+
 def evaluated(block: Block, expression: Expression | None, message: Message, run: Run) -> tuple[File, ...]:
     """The files of a block's setting `attachments`. Raises OctoError."""
     if expression is None:

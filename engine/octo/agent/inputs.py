@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from octo.run import Run
 
 
+FRAME: Final = "The input of the task, as JSON:"
+"""Stands before the body, where nothing else says what is asked."""
+
+
 class BlockInput(Model):
     """An input of a block: text is an expression, anything else is itself the value.
 

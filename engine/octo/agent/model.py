@@ -32,6 +32,7 @@ from octo.agent.skills import Skill, advertised, skill_faults
 from octo.block import Finding
 from octo.errors import did_you_mean
 from octo.fields import (
+    BLANK_IS_ABSENT,
     Int,
     JsonSchema,
     LlmName,
@@ -101,7 +102,7 @@ class Brain(Model):
     guardrail: Text = ""
     """When to stop trying. With a `default` the model can then take the default path of its own accord."""
 
-    model: Text | None = None
+    model: Annotated[Text | None, BLANK_IS_ABSENT] = None
     """Model id; without it the connector's."""
 
     temperature: Number | None = None
@@ -110,7 +111,7 @@ class Brain(Model):
     max_tokens: Int | None = None
     """Most tokens of one answer; without it the connector's."""
 
-    reasoning_effort: Text | None = None
+    reasoning_effort: Annotated[Text | None, BLANK_IS_ABSENT] = None
     """How hard to think, in the provider's own word; `none` is off. Without it the connector's setting."""
 
     output_type: Annotated[Literal["text", "image"], one_of("text", "image")] = "text"
@@ -287,6 +288,14 @@ class Brain(Model):
                 ("temperature",),
                 warning=True,
             )
+        if self.output_schema and self.form is None:
+            why, hint = (
+                "it has no `properties`",
+                "it is for objects: `{type: object, properties: {…}}`",
+            )
+            if self.output_type == "image":
+                why, hint = "the answer is an image", "remove it"
+            yield Finding(f"ai-agent: `outputSchema` has no effect: {why}", ("outputSchema",), hint, warning=True)
         for index, skill in enumerate(self.skills):
             for finding in skill.check(config.templates):
                 yield replace(finding, path=("skills", index, *finding.path))

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, field_validator
 from octo.agent import answer, attachments, roster
 from octo.agent.bindings import Binding
 from octo.agent.ending import Answered, Drawn, GaveUp, Halted
-from octo.agent.inputs import NOT_GIVEN, BlockInput
+from octo.agent.inputs import FRAME, NOT_GIVEN, BlockInput
 from octo.agent.link import Link
 from octo.agent.loop import AgentLoop, Task
 from octo.agent.memory.keyed import Keyed
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from octo.config.model import Config
     from octo.message import Message
     from octo.run import Run
-
-_FRAME: Final = "The input of the task, as JSON:"
-
 
 _NO_INPUT: Final = (
     "ai-agent: `attachments` requires `input`: without it the whole body is sent as JSON, and each file "
@@ -161,8 +158,10 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         yield from self.check_keys(brain.policy)
         yield from self.check_thread()
         yield from self._check_budget(brain, config)
-        if self._input("attachments", brain).is_given:
+        files = self._input("attachments", brain)
+        if files.is_given:
             yield from attachments.check(self, brain.connector or "", config)
+            yield from attachments.check_fixed(self, files.fixed)
         yield from self._check_memory([brain, *(tool.agent for tool in tools if isinstance(tool.agent, Brain))], config)
         yield from roster.check(roster.laid_over(tools, self.tool_inputs), brain, config)
         yield from roster.check_overlay(tools, self.tool_inputs)
@@ -298,7 +297,7 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         """The first user turn; none when the history ends with what is asked."""
         asked = self._input("input", brain)
         if not asked.is_given:
-            return user(f"{_FRAME}\n{dumps(message.body)}")
+            return user(f"{FRAME}\n{dumps(message.body)}")
         text = clean_text(render(asked.of(message, run, "ai-agent: input")))
         if not text:
             if history.lacking:

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from fake_model import TOOL, config_text
 from octo.agent import attachments
 from octo.errors import ConfigError, OctoError
 from octo.llm.chat import File
@@ -161,3 +162,27 @@ def test_a_connector_that_reads_text_only_is_refused_where_files_are_sent():
     assert [(problem.location.line, problem.message) for problem in error.value.problems] == [
         (10, 'ai-agent: connector "seek" reads text only, so `attachments` cannot be sent')
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        pytest.param(
+            "{a: 1}",
+            "ai-agent: `attachments` must evaluate to a list, got a mapping",
+            "write `has(body.files) ? body.files : []` for files that may be missing",
+            id="no list",
+        ),
+        pytest.param(
+            "[a.png]",
+            "ai-agent: attachment 0: expected a mapping with `mimeType` and `data`, got text",
+            None,
+            id="no file",
+        ),
+    ],
+)
+def test_files_that_are_the_same_for_all_messages_are_checked_where_they_are_written(written, message, hint):
+    with pytest.raises(ConfigError) as error:
+        harness.config(config_text(f"input: body\nattachments: {written}\n{TOOL}"))
+
+    assert [(problem.message, problem.hint) for problem in error.value.problems] == [(message, hint)]

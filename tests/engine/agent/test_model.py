@@ -2,7 +2,7 @@
 
 import pytest
 
-from fake_model import TOOL, config_text
+from fake_model import TOOL, config_text, reply, run
 from octo.errors import ConfigError
 from octo.testing import harness
 
@@ -205,6 +205,35 @@ def test_an_unusual_temperature_is_warned_of():
     assert [(one.message, one.hint) for one in harness.config(text).warnings] == [
         ("ai-agent: `temperature` is 99, and no provider is known to take more than 2", None)
     ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "why", "hint"),
+    [
+        pytest.param(
+            "outputSchema: {type: array, items: {type: string}}",
+            "it has no `properties`",
+            "it is for objects: `{type: object, properties: {…}}`",
+            id="no properties",
+        ),
+        pytest.param(
+            "outputType: image\noutputSchema: {properties: {a: {}}}",
+            "the answer is an image",
+            "remove it",
+            id="an image",
+        ),
+    ],
+)
+def test_a_form_of_the_answer_that_nothing_is_held_to_is_warned_of(keys, why, hint):
+    (warning,) = harness.config(config_text(f"{keys}\n{TOOL}")).warnings
+
+    assert (warning.message, warning.hint) == (f"ai-agent: `outputSchema` has no effect: {why}", hint)
+
+
+async def test_a_blank_model_and_a_blank_effort_are_those_of_the_connector():
+    ran = await run(f"model: ' '\nreasoningEffort: ' '\n{TOOL}", reply("ok"))
+
+    assert (ran.requests[0].model, ran.requests[0].reasoning_effort) == (None, None)
 
 
 TOOLS = "connector: m\nprompt: Do it.\ntools:\n"

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from octo.agent.inputs import NOT_GIVEN, BlockInput
 from octo.agent.memory import keys
 from octo.agent.memory.choice import Inputs, memory_id
+from octo.agent.memory.given import read_messages
 from octo.agent.memory.history import History, history_of, no_history_of_image
 from octo.agent.memory.transcript import WrittenDown
 from octo.block import Finding
+from octo.errors import OctoError
 from octo.fields import Bool, Model, Refusals
 
 if TYPE_CHECKING:
@@ -65,6 +67,11 @@ class Keyed(Model):
             yield useless("memoryId", policy)
         if self.previous_messages is not None and policy.mode != "off":
             yield useless("previousMessages", policy)
+        elif self.previous_messages is not None and (fixed := self.previous_messages.fixed) is not None:
+            try:
+                read_messages(fixed, "ai-agent: previousMessages")
+            except OctoError as error:
+                yield Finding(error.message, ("previousMessages",), error.hint)
 
     def history_for(self, policy: Policy, message: Message, run: Run, *, block: str, makes_image: bool) -> History:
         """The history that the agent starts with. Raises OctoError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from octo.agent.inputs import FRAME
 from octo.errors import OctoError
 from octo.message import Dropped
 from octo.values import clean_text, kind_of
@@ -50,8 +51,8 @@ def _named(body: Json) -> str:
 
 
 def _from_question(question: str) -> str:
-    first = next((line.strip() for line in clean_text(question).splitlines() if line.strip()), "")
-    return _cut(first)
+    said = clean_text(question).removeprefix(FRAME)
+    return _cut(next((line.strip() for line in said.splitlines() if line.strip()), ""))
 
 
 def clipped(text: str) -> str:

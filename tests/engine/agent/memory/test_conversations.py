@@ -321,6 +321,13 @@ async def test_a_new_conversation_is_named_after_its_first_question(agent, quest
     assert await agent.stored(title) == expected
 
 
+async def test_a_conversation_whose_question_is_the_body_is_named_after_that(agent):
+    agent.keys = f"agentId: helper\nmemoryThreadId: '\"c\"'\n{TOOL}"
+    await agent.run(reply("1"), body={"q": "why?"})
+
+    assert await agent.stored(title) == '{"q":"why?"}'
+
+
 NAMING = "nameThread: {{process: [{{type: set-payload, name: namer, settings: {{value: '{}'}}}}]}}\n"
 
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from acting import acting, stop
-from fake_model import FakeModel, FakeRuntime, Listener, call, reply
+from fake_model import TOOL, FakeModel, FakeRuntime, Listener, call, config_text, reply
 from octo.agent.memory import codec, keys
-from octo.errors import BlockError, ProviderError
+from octo.errors import BlockError, ConfigError, ProviderError
 from octo.llm.chat import ChatMessage, File, Text, ToolCall, user
 from octo.observe import LogLine
 from octo.store import memories
@@ -456,3 +456,15 @@ async def test_a_nested_agent_takes_the_id_that_its_tool_is_bound_to(desk):
 async def test_a_nested_agent_with_an_empty_id_remembers_nothing(desk):
     assert await help_twice(desk, "{{memoryId: {{expr: 'null'}}}}") == ["u:h2"]
     assert desk.lines == ["memory: memoryId of this block is empty; running without memory"]
+
+
+def test_a_history_that_is_the_same_for_all_messages_is_checked_where_it_is_written():
+    with pytest.raises(ConfigError) as caught:
+        harness.config(config_text(f"previousMessages: [hello]\n{TOOL}"))
+
+    assert [(problem.message, problem.hint) for problem in caught.value.problems] == [
+        (
+            "ai-agent: previousMessages: message 0: expected a mapping, found text",
+            "each message is `{role, content}`, as the Chat Completions API has them",
+        )
+    ]
