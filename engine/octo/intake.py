@@ -24,7 +24,8 @@ DEPTH: Final = 64
 class Intake:
     """A flow that takes messages from its source as long as the context lasts, and then finishes those in its channel.
 
-    It is what the source delivers to: whoever delivers waits while the channel is full.
+    It is what the source delivers to: whoever delivers waits while the channel is full. Workers are made when a message
+    finds none that is idle.
     """
 
     listening: asyncio.Task[None]
@@ -38,11 +39,12 @@ class Intake:
         depth = flow.buffer if flow.buffer > 0 else max(DEPTH, self._count)
         self._channel: asyncio.Queue[tuple[Message, asyncio.Future[Outcome]]] = asyncio.Queue(depth)
         self._workers: list[asyncio.Task[None]] = []
+        self._idle = 0
+        """Workers that take the next message."""
 
     async def __aenter__(self) -> Self:
         source = self._flow.source
         assert source is not None
-        self._workers = [asyncio.create_task(self._work()) for _ in range(self._count)]
         live = self._runtime.live(source.instance, object)
         self.listening = asyncio.create_task(source.listen(live, self))
         self._runtime.log("info", "flow started", flow=self.flow, source=source.type, workers=self._count)
@@ -64,11 +66,15 @@ class Intake:
     async def accept(self, message: Message) -> asyncio.Future[Outcome]:
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         await self._channel.put((message, done))
+        if self._idle < self._channel.qsize() and len(self._workers) < self._count:
+            self._idle += 1
+            self._workers.append(asyncio.create_task(self._work()))
         return done
 
     async def _work(self) -> None:
         while True:
             message, done = await self._channel.get()
+            self._idle -= 1
             try:
                 outcome = await self._outcome(message)
                 if not done.done():  # whoever waited may have given up
@@ -76,6 +82,7 @@ class Intake:
             finally:
                 done.cancel()
                 self._channel.task_done()
+                self._idle += 1
 
     async def _outcome(self, message: Message) -> Outcome:
         try:

@@ -118,9 +118,12 @@ def _zone(name: str) -> tzinfo:
 
 def _interval(text: str) -> int:
     try:
-        return max(1, int(Duration(text).seconds))
+        seconds = Duration(text).seconds
     except ValueError:
-        raise ValueError(f"`@every` needs a duration such as `30s` or `1h30m`, found `{text}`") from None
+        seconds = 0.0
+    if seconds <= 0:
+        raise ValueError(f"`@every` needs a duration such as `30s` or `1h30m`, found `{text}`")
+    return max(1, int(seconds))
 
 
 def _allowed(field: _Field, text: str) -> frozenset[int]:

@@ -42,6 +42,29 @@ async def test_messages_run_on_as_many_workers_as_the_flow_has():
     assert most == 3
 
 
+async def test_workers_are_made_as_messages_come():
+    gate = asyncio.Event()
+
+    async def act(message, run):
+        await gate.wait()
+
+    watcher = Watcher()
+    text = QUEUE.format(workers=1_000_000_000, buffer=0)
+    async with served(text, actions={"act": act}, observers=[watcher]) as octo:
+        before = len(asyncio.all_tasks())
+        for number in range(3):
+            await octo.runtime.invoke("send", float(number))
+        await asyncio.sleep(0.02)
+        # Each message has a worker, and whoever waits for what becomes of it.
+        assert len(asyncio.all_tasks()) - before == 6
+        gate.set()
+        await until(lambda: len([flow for flow, *_ in watcher.ended if flow == "work"]) == 3)
+        for _ in range(5):
+            await octo.runtime.invoke("send")
+            await asyncio.sleep(0.002)
+        assert len(asyncio.all_tasks()) - before == 3
+
+
 async def test_one_worker_takes_messages_in_their_order():
     async def act(message, run):
         await asyncio.sleep(0)

@@ -108,6 +108,8 @@ def test_a_time_that_comes_twice_in_autumn_counts_once_unless_every_hour_does():
             "and `@every 1m`",
         ),
         ("@every", "`@every` needs a duration such as `30s` or `1h30m`, found ``"),
+        ("@every 0s", "`@every` needs a duration such as `30s` or `1h30m`, found `0s`"),
+        ("@every -5m", "`@every` needs a duration such as `30s` or `1h30m`, found `-5m`"),
         ("@every day", "`@every` needs a duration such as `30s` or `1h30m`, found `day`"),
         ("CRON_TZ=Mars/Olympus @daily", "there is no time zone `Mars/Olympus`; they are called as in `Europe/Oslo`"),
         ("CRON_TZ=../etc @daily", "there is no time zone `../etc`; they are called as in `Europe/Oslo`"),

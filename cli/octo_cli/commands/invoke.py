@@ -102,7 +102,7 @@ def command(
         typer.Option(
             "--each",
             metavar="FILE|-",
-            help="Call the flow for each row of a file: JSON lines, or `.csv`; default once",
+            help="Call the flow for each row of a file: JSON lines, `.csv` or `.tsv`; default once",
         ),
     ] = None,
     parallel: Annotated[
