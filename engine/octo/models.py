@@ -23,8 +23,8 @@ from octo.llm.providers import PROVIDERS
 from octo.runtime import Runtime
 from octo.values import Json, dumps
 
-QUESTION: Final = ChatRequest((user("Answer with the one word: ok"),), max_tokens=64)
-"""What a check asks a model."""
+QUESTION: Final = ChatRequest((user("Answer with the one word: ok"),))
+"""What a check asks a model. Its cap is the connector's: a model that thinks would spend a small one on that alone."""
 
 NO_KEY: Final = "`apiKey`"
 """Where a key comes from that was written into no setting, or into the config itself."""

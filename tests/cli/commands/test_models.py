@@ -101,7 +101,7 @@ def test_a_check_tells_what_came_back_and_what_it_cost(octo: Any, config: Path) 
     assert (main["text"], main["tokensRead"], main["tokensWritten"], main["costUSD"]) == ("ok", 12, 3, None)
     assert (spare["model"], spare["text"], spare["costUSD"]) == ("m-1", "ok", 0.001)
     (request,) = server.requests
-    assert request.json["max_tokens"] == 64
+    assert request.json["max_tokens"] == 4096
 
 
 def test_a_check_of_one_that_fails_is_a_failure_and_nobody_stands_in(octo: Any, config: Path) -> None:
