@@ -28,11 +28,13 @@ class MockCase(Model):
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [key]} for key in ("body", "error", "drop")]})
 
+    null_keys = frozenset({"body"})
+
     when: Expression[bool] | None = None
     """Read on the message that the block receives; the first case for which it is true applies."""
 
     body: AnyJson = None
-    """What the body becomes: any value but null."""
+    """What the body becomes; a null that stands alone counts, one beside another key does not."""
 
     vars: dict[str, AnyJson] = Field(default_factory=dict)
     """Variables to set, beside `body`."""
@@ -46,9 +48,10 @@ class MockCase(Model):
     @model_validator(mode="after")
     def _does_one_thing(self) -> Self:
         refusals = Refusals()
+        alone = "body" in self.model_fields_set and not self.error and not self.drop
         given = [
             key
-            for key, is_given in (("body", self.body is not None), ("error", self.error), ("drop", self.drop))
+            for key, is_given in (("body", self.body is not None or alone), ("error", self.error), ("drop", self.drop))
             if is_given
         ]
         if len(given) != 1:

@@ -67,6 +67,14 @@ def test_mocks_alone_print_the_message(invoke: Any) -> None:
     assert parsed(invoke("shop", "--mocks", PRICE)) == {"body": 3}
 
 
+@pytest.mark.parametrize(
+    "case", ['{"body": null}', '{"body": null, "error": "", "drop": false}'], ids=["alone", "blank"]
+)
+def test_a_mock_gives_a_null_body(invoke: Any, case: str) -> None:
+    mocks = f'{{"shop.price": {{"default": {{"body": 1}}}}, "same.it": {{"default": {case}}}}}'
+    assert parsed(invoke("same", "--mocks", mocks, "--data", "7", "--envelope")) == {"result": {}}
+
+
 def test_the_envelope_tells_how_the_call_ended(invoke: Any) -> None:
     assert parsed(invoke("same", "--mocks", PRICE, "--data", "7", "--envelope")) == {"result": {"body": 7}}
     mocks = PRICE[:-1] + ', "drops.it": {"default": {"drop": true}}}'
