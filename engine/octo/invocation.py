@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +27,16 @@ class Outcome:
     @property
     def dropped(self) -> bool:
         return self.message is None and self.error is None
+
+
+class TimeIsUp(OctoError):
+    """A call of a flow took longer than it may."""
+
+    def __init__(self, flow: str, limit: float, *, at_work: Sequence[str]) -> None:
+        """`at_work` are the addresses of the blocks that were not done, the innermost first."""
+        hint = f"the time limit of a call is {limit:g} s here: give it more with `--timeout`, in a suite with `timeout`"
+        super().__init__(f'call flow "{flow}": context deadline exceeded', hint=hint)
+        self.address = at_work[0] if at_work else ""
 
 
 async def invoke(
@@ -80,7 +91,7 @@ async def call(
     except TimeoutError as error:
         if not clock.expired():
             raise
-        raise OctoError(f'call flow "{flow}": context deadline exceeded') from error
+        raise TimeIsUp(flow, limit or 0, at_work=getattr(error.__cause__, "__notes__", ())) from error
 
 
 def envelope(outcome: Outcome, stage: Stage | None = None) -> Ordered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -107,6 +108,9 @@ class Run:
                     address=block.place.address,
                     location=runtime.config.origin.locate(block.place.path),
                 ) from error
+            except CancelledError as stop:
+                stop.add_note(block.place.address)  # a call that runs out of time tells what was at work
+                raise
             if result is not message:
                 message.adopt(result)
             if perf_counter() - runtime.breathed > BREATH:

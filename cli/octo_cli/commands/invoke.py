@@ -325,9 +325,11 @@ def _seconds(text: str | None) -> float | None:
         return None
     from octo.fields import Duration
 
+    hint = "for example `30s`, `250ms` or `1m30s`"
     try:
-        return Duration(text).seconds
+        seconds = Duration(text).seconds
     except ValueError:
-        raise UsageError(
-            f"`--timeout`: expected a duration, found `{text}`", hint="for example `30s`, `250ms` or `1m30s`"
-        ) from None
+        raise UsageError(f"`--timeout`: expected a duration, found `{text}`", hint=hint) from None
+    if not seconds:
+        raise UsageError(f"`--timeout`: a call that may take no time does nothing, found `{text}`", hint=hint)
+    return seconds

@@ -180,17 +180,35 @@ def test_a_time_limit_is_a_duration(invoke: Any, text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["0", "0s", "0ms"])
+def test_a_call_has_some_time(invoke: Any, text: str) -> None:
+    assert invoke("double", "--timeout", text, terminal="err") == (
+        "",
+        f"error: `--timeout`: a call that may take no time does nothing, found `{text}`\n"
+        "hint: for example `30s`, `250ms` or `1m30s`\n",
+        2,
+    )
+
+
 def test_a_call_that_takes_too_long_ends_with_1(
     octo: Any, tmp_path: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(plugin)
     (tmp_path / "slow.yaml").write_text(
-        "flows:\n  - name: slow\n    process:\n      - type: test-wait\n        for: 30s\n", encoding="utf-8"
+        "flows:\n  - name: slow\n    process:\n      - type: if\n        condition: 'true'\n"
+        "        then: { process: [{ type: test-wait, for: 30s }] }\n",
+        encoding="utf-8",
     )
 
     outcome = octo("invoke", "--config", "slow.yaml", "--flow", "slow", "--timeout", "20ms", terminal="err")
 
-    assert outcome == ("", 'error: call flow "slow": context deadline exceeded\n', 1)
+    assert outcome == (
+        "",
+        'error: call flow "slow": context deadline exceeded\n'
+        "  in flow `slow`, at slow.if[then].test-wait\n"
+        "hint: the time limit of a call is 0.02 s here: give it more with `--timeout`, in a suite with `timeout`\n",
+        1,
+    )
 
 
 def test_a_dropped_message_prints_nothing(
