@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
@@ -60,6 +61,9 @@ def main(args: Sequence[str], *, environ: Mapping[str, str]) -> int:
             lost = UsageError("the working directory does not exist any more", hint="change to one that does")
             diagnostics.show(session, lost)
             return 2
+        if isinstance(error, OSError) and error.filename:  # a path that the user gave, or what stands in its way
+            diagnostics.show(session, _out_of_reach(error))
+            return 2
         diagnostics.crash(session, error)
         return 1
     if status == INTERRUPTED:
@@ -76,6 +80,13 @@ def _fault(error: NotWritten | MemoryError | RecursionError) -> OctoError:
             fault = OctoError("nested too deeply")
         case _:
             fault = OctoError(str(error))
+    fault.__cause__ = error
+    return fault
+
+
+def _out_of_reach(error: OSError) -> OctoError:
+    """Said of a path of which one cannot even ask whether it is there."""
+    fault = UsageError(f"cannot reach `{os.fsdecode(error.filename)}`: {(error.strerror or str(error)).lower()}")
     fault.__cause__ = error
     return fault
 

@@ -36,3 +36,27 @@ def test_the_value_of_an_option_may_look_like_a_switch(octo: Any) -> None:
 
 def test_after_two_dashes_nothing_is_an_option(octo: Any) -> None:
     assert octo("expr", "--", "-1 + 2") == ('{"ok":true,"result":1}\n', "", 0)
+
+
+LONG = "a" * 300
+"""Longer than the name of a file can be, so that one cannot even ask whether there is one."""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("runs", "show", LONG),
+        ("memory", "list", "--config", LONG),
+        ("test", LONG),
+        ("fmt", LONG),
+        ("schema", "--out", LONG),
+        ("memory", "export", "--out", LONG),
+    ],
+    ids=lambda args: " ".join(args[:-1]),
+)
+def test_a_path_that_cannot_be_reached_is_told_of(octo: Any, args: tuple[str, ...]) -> None:
+    assert octo(*args) == (
+        "",
+        f'level=ERROR msg="cli stopped with error" error="cannot reach `{LONG}`: file name too long"\n',
+        2,
+    )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from octo.run import Run
 
 _RESULT: Final = "embedding"
+_MOST_DIMENSIONS: Final = 100_000
 _EMBEDDERS: Final = sorted({row.connector for row in PROVIDERS.values() if row.embedder} | {"llm-scripted"})
 """The types of connectors that have embeddings."""
 
@@ -55,6 +56,8 @@ class AiEmbed(Block, type="ai-embed", group="ai"):
     def _is_a_length(cls, dimensions: int) -> int:
         if dimensions < 0:
             raise refusal(f"ai-embed: `dimensions` is at least 0, found {dimensions}", "0 leaves it to the model")
+        if dimensions > _MOST_DIMENSIONS:
+            raise refusal(f"ai-embed: `dimensions` is at most {_MOST_DIMENSIONS}, found {dimensions}")
         return dimensions
 
     def check(self, config: Config) -> Iterator[Finding]:

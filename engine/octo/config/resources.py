@@ -19,7 +19,7 @@ def read_text(root: Path, resource: str) -> str:
             f"resource `{resource}` does not exist", hint=f"resources are looked for below `{root}`"
         ) from None
     except OSError as error:
-        raise OctoError(f"cannot read resource `{resource}`: {(error.strerror or str(error)).lower()}") from error
+        raise _unreadable(resource, error) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -51,4 +51,14 @@ def locate(root: Path, resource: str) -> Path:
     path = (base / resource).resolve()
     if not path.is_relative_to(base):
         raise OctoError(f'resource id "{resource}" escapes the resource root')
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # what is made of that is for the caller to say
+    except OSError as error:
+        raise _unreadable(resource, error) from error
     return path
+
+
+def _unreadable(resource: str, error: OSError) -> OctoError:
+    return OctoError(f"cannot read resource `{resource}`: {(error.strerror or str(error)).lower()}")

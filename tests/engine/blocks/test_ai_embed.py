@@ -98,7 +98,7 @@ def test_the_least_that_an_embedding_needs():
             'ai-embed "vec": connector "jobs" is a `queue`, which is no llm connector',
             id="no model",
         ),
-        pytest.param("' e-1 '", "' '", "expected a name, found blank text", id="blank model"),
+        pytest.param("' e-1 '", "' '", "`model`: expected a name, found blank text", id="blank model"),
         pytest.param("name: vec", "name: vec\nprompt: x", 'unknown field "prompt" in block `ai-embed`', id="key"),
     ],
 )
@@ -150,6 +150,12 @@ def test_a_length_below_zero_means_nothing():
     ((_, message, hint),) = problems(f"{EMBED}  dimensions: -1\n")
 
     assert (message, hint) == ("ai-embed: `dimensions` is at least 0, found -1", "0 leaves it to the model")
+
+
+def test_more_dimensions_than_any_vector_has_are_refused():
+    ((_, message, _),) = problems(f"{EMBED}  dimensions: 100001\n")
+
+    assert message == "ai-embed: `dimensions` is at most 100000, found 100001"
 
 
 @pytest.mark.parametrize(("given", "sent"), [(0, 0), (256, 256)], ids=["zero", "length"])

@@ -293,3 +293,12 @@ def test_a_jinja2_template_does_what_it_does_within_its_budget(render):
         "[ 1  ]1[ 2  ]2[ 3  ]3\n[ ab !]\n3.00 x a: 5000000000 5,000,000,000 [1]\n"
         "5000000000 2.6 bc 1024 [1,2]\n1, 3 7000000000\na\n  b [1, [2]]\na+b x-y true q=x+y"
     )
+
+
+def test_a_template_that_cannot_be_looked_for_is_told_of(tmp_path):
+    name = "a" * 300
+
+    assert Templates(tmp_path).fault(name) == f"cannot read resource `{name}`: file name too long"
+    with pytest.raises(OctoError) as caught:
+        Templates(tmp_path).render(name, SCOPE)
+    assert caught.value.message == f'load template "{name}": cannot read resource `{name}`: file name too long'
