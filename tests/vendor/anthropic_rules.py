@@ -315,6 +315,20 @@ def thinking_fits_the_other_parameters(request: MessagesRequest) -> Iterator[str
         yield "Thinking may not be enabled when tool_choice forces tool use."
 
 
+_BEFORE_4_1 = re.compile(r"claude-3|(opus|sonnet)-4(-0)?(-\d{8})?$")
+
+
+def sampling_suits_the_model(request: MessagesRequest) -> Iterator[str]:
+    """Error texts: `` `temperature` is deprecated for this model.``, `` `temperature` and `top_p` cannot both be
+    specified for this model. Please use only one.``
+    """
+    given = [name for name in ("temperature", "top_p") if getattr(request, name) is not None]
+    if _WITHOUT_BUDGET.search(request.model):
+        yield from (f"`{name}` is deprecated for this model." for name in given)
+    elif len(given) > 1 and not _BEFORE_4_1.search(request.model):
+        yield "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+
+
 def thinking_is_signed(request: MessagesRequest) -> Iterator[str]:
     """Error texts: ``messages.1.content.0: Invalid `signature` in `thinking` block``, ``Invalid `data` in
     `redacted_thinking` block``.
@@ -410,6 +424,7 @@ RULES = (
     budget_is_below_max_tokens,
     thinking_suits_the_model,
     thinking_fits_the_other_parameters,
+    sampling_suits_the_model,
     thinking_is_signed,
     thinking_comes_first,
     at_most_four_cache_marks,

@@ -331,6 +331,14 @@ BAD = {
         asking(thinking={"type": "adaptive"}, temperature=0),
         "`temperature` may only be set to 1 when thinking is enabled",
     ),
+    "temperature and top_p": (
+        asking(temperature=0.5, top_p=0.9),
+        "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+    ),
+    "a temperature for a late model": (
+        asking(model="claude-opus-4-7", temperature=0.5),
+        "`temperature` is deprecated for this model.",
+    ),
     "thinking with top_k": (asking(thinking=THINKING, top_k=5), "`top_k` must be unset"),
     "thinking with a low top_p": (asking(thinking=THINKING, top_p=0.5), "`top_p` must be greater than or equal to"),
     "thinking with any tool forced": (

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("octo.llm")
 
+_OFF: Final = frozenset({"none", "off"})
+"""How a model is told not to think."""
 _CHAT_NANOSECONDS: Final = 3600 * 10**9
 """How long a model whose first route does not exist is not asked there again."""
 
@@ -74,13 +76,21 @@ class HttpModel:
         return by_tool or facts.answers_by_tool(name, with_tools=with_tools)
 
     def ignores(self, request: ChatRequest) -> tuple[str, ...]:
-        """The settings of a request that make no difference: `parallel_calls`, `reasoning_effort`."""
+        """The settings of a request that make no difference, by their names."""
         model = request.model or self._endpoint.model
         provider = self._provider(model)
         at_once = not request.parallel_calls and not provider.limits_calls
         claude = facts.is_claude(model) or provider.wire is anthropic
         unthinking = claude and thinking.forces(request) and not request.may_think_first
-        names = {"parallel_calls": at_once, "reasoning_effort": unthinking and bool(request.reasoning_effort)}
+        thinks = claude and not unthinking and (request.reasoning_effort or self._endpoint.thinking) not in _OFF
+        plain = thinks or not facts.takes_temperature(model)
+        one_only = facts.is_claude(model) and request.temperature is not None
+        names = {
+            "parallel_calls": at_once,
+            "reasoning_effort": unthinking and bool(request.reasoning_effort),
+            "temperature": plain and request.temperature is not None,
+            "top_p": (plain or one_only) and request.top_p is not None,
+        }
         return tuple(name for name, ignored in names.items() if ignored)
 
     def _provider(self, model: str) -> Provider:

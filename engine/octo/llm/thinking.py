@@ -74,6 +74,17 @@ def _budgeted(budget: int, *, may_begin: bool) -> dict[str, Json]:
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
+def sampling(request: ChatRequest, endpoint: Endpoint, settings: dict[str, Json]) -> dict[str, float]:
+    """`temperature` and `top_p` as far as the model takes them beside its settings of thinking."""
+    model = request.model or endpoint.model
+    if "temperature" in endpoint.refused or is_on(settings) or not facts.takes_temperature(model):
+        return {}
+    if facts.is_claude(model) and request.temperature is not None:  # such models do not take both
+        return {"temperature": request.temperature}
+    given = {"temperature": request.temperature, "top_p": request.top_p}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def unforced(request: ChatRequest, settings: dict[str, Json]) -> ChatRequest:
     """The request with its tools just offered, if the model will think and may."""
     thinks_first = request.may_think_first and forces(request) and is_on(settings)

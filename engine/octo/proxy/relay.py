@@ -40,8 +40,8 @@ _TRAVELS: Final = re.compile(
 """The headers of an answer that the client is told of."""
 
 
-_FIELDS: Final = {"parallel_calls": "parallel_tool_calls", "reasoning_effort": "reasoning_effort"}
-"""What clients call the settings that a model may ignore."""
+_FIELDS: Final = {"parallel_calls": "parallel_tool_calls"}
+"""What clients call a setting that a model may ignore, where it is not its own name."""
 
 
 class BrokenOff(Exception):
@@ -160,7 +160,7 @@ class Relay:
         if asked.request.output_schema is not None and model.answers_by_tool(name, with_tools=tools):
             asked = asked.by_tool()
         head = Head(f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), name)
-        ignored = [*asked.ignored, *(_FIELDS[one] for one in _ignored(model, asked.request))]
+        ignored = [*asked.ignored, *(_FIELDS.get(one, one) for one in _ignored(model, asked.request))]
         headers = [(IGNORED, ", ".join(sorted(ignored)))] if ignored else []
         if not asked.stream:
             response = await model.complete(asked.request, session={})

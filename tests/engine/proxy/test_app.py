@@ -518,6 +518,11 @@ BROKEN_HISTORY = [
         ("gemini", {"response_format": {"type": ["text"]}}, "response_format"),
         ("anthropic", {"reasoning_effort": "low", "tools": [TOOL], "tool_choice": "required"}, "reasoning_effort"),
         ("anthropic", {"reasoning_effort": "low", "tools": [TOOL]}, None),
+        ("anthropic", {"temperature": 0.5, "top_p": 0.9}, "top_p"),
+        ("anthropic", {"temperature": 0.5, "model": "claude-opus-4-7"}, "temperature"),
+        ("anthropic", {"temperature": 0.5, "reasoning_effort": "low", "max_tokens": 2000}, "temperature"),
+        ("bedrock", {"temperature": 0.5, "top_p": 0.9}, "top_p"),
+        ("gemini", {"temperature": 0.5, "top_p": 0.9}, None),
         (
             "anthropic",
             {"messages": BROKEN_HISTORY, "tools": [TOOL]},

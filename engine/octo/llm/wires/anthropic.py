@@ -25,7 +25,6 @@ from octo.llm.chat import (
     ToolResult,
 )
 from octo.llm.credentials import Credentials, Headers, join_url
-from octo.llm.facts import takes_temperature
 from octo.llm.wire import Endpoint, HttpCall, to_bytes
 from octo.llm.wires.anthropic_answer import NAME, Decoder
 from octo.values import Json
@@ -68,9 +67,7 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
         body |= _tool_choice(thinking.unforced(request, reasoning))
     body["messages"] = messages
     body |= reasoning
-    if "temperature" not in endpoint.refused and not thinking.is_on(reasoning) and takes_temperature(model):
-        sampling = {"temperature": request.temperature, "top_p": request.top_p}
-        body |= {name: value for name, value in sampling.items() if value is not None}
+    body |= thinking.sampling(request, endpoint, reasoning)
     if request.stop:
         body["stop_sequences"] = list(request.stop)
     if user := endpoint.credentials.user or request.user:

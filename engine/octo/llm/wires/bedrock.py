@@ -70,9 +70,8 @@ def encode(request: ChatRequest, endpoint: Endpoint, *, stream: bool) -> HttpCal
     max_tokens = max(request.max_tokens or endpoint.max_tokens or 0, 0) or None
     more = _more_fields(request, endpoint, model, max_tokens, messages)
     inference: dict[str, Json] = {} if max_tokens is None else {"maxTokens": max_tokens}
-    if "temperature" not in endpoint.refused and not thinking.is_on(more) and facts.takes_temperature(model):
-        sampling = {"temperature": request.temperature, "topP": request.top_p}
-        inference |= {name: value for name, value in sampling.items() if value is not None}
+    sampling = thinking.sampling(request, endpoint, more)
+    inference |= {{"top_p": "topP"}.get(name, name): value for name, value in sampling.items()}
     if request.stop:
         inference["stopSequences"] = list(request.stop)
     if endpoint.caches(request):
