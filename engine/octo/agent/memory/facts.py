@@ -106,7 +106,7 @@ def _part(arguments: dict[str, Json], name: str) -> str:
 def _line(hit: Hit) -> str:
     text = " ".join(hit.text.split())
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return f"fact {hit.name}: {text}" if hit.kind == "fact" else f"{hit.role}: {text}"
+    return f"fact {' '.join(hit.name.split())}: {text}" if hit.kind == "fact" else f"{hit.role}: {text}"
 
 
 # ---------------------------------------------------------------- what is told at the start
@@ -126,7 +126,7 @@ async def preamble(person: Person, run: Run, warn: Callable[[str], None]) -> Cha
     lines: list[str] = []
     room = _MOST_BYTES
     for fact in known[:_MOST_FACTS]:
-        line = _clipped(f"{fact.name}: {' '.join(fact.value.split())}", _MOST_OF_ONE)
+        line = _clipped(" ".join(f"{fact.name}: {fact.value}".split()), _MOST_OF_ONE)
         room -= len(line.encode()) + 1
         if room < 0:
             break
