@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from octo.values import Json, kind_of, render
 
@@ -15,10 +16,24 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\
 _ESCAPED = re.compile(r"\\(.)", re.S)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
+HINT: Final = "write `KEY=VALUE`, or `#` before a comment"
+
+
+class Fault(ValueError):
+    """What is wrong with a line of an env file, whose text is not told: it may be a secret."""
+
+    def __init__(self, line: int, what: str, hint: str = HINT) -> None:
+        super().__init__(f"line {line} {what}")
+        self.hint = hint
+        self.line = line
+        self.what = what
+        """What is wrong, as said of the line."""
+
 
 def parse(text: str) -> dict[str, str]:
-    """The variables of an env file. Raises ValueError for a line that assigns nothing, without showing it."""
+    """The variables of an env file. Raises Fault for a line that assigns nothing."""
     variables: dict[str, str] = {}
+    opening = 0
     for number, line in enumerate(_LINE_END.split(text.removeprefix("\ufeff")), 1):
         line = line.strip()
         if not line or line.startswith("#"):
@@ -26,13 +41,22 @@ def parse(text: str) -> dict[str, str]:
         key, equals, value = line.partition("=")
         key = _EXPORT.sub("", key, count=1).strip() if _EXPORT.match(key) else key.strip()
         if not equals or not key:
-            raise ValueError(f"line {number} has {'no name before `=`' if equals else 'no `=`'}")
-        variables[key] = _unquoted(value.strip())
+            what = "has no name before `=`" if equals else "has no `=`"
+            if opening:
+                what += f"; the quote in line {opening} is not closed there, and a value stands on one line"
+            raise Fault(number, what)
+        value = value.strip()
+        variables[key] = _unquoted(value)
+        opening = number if value[:1] in ("'", '"') and not _is_quoted(value) else 0
     return variables
 
 
+def _is_quoted(value: str) -> bool:
+    return len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+
+
 def _unquoted(value: str) -> str:
-    if len(value) < 2 or value[0] != value[-1] or value[0] not in "'\"":
+    if not _is_quoted(value):
         return value
     inner = value[1:-1]
     if value[0] == "'":

@@ -45,6 +45,11 @@ def test_a_name_may_begin_with_export():
         ("\r\n=secret", "line 2 has no name before `=`"),
         ("export =1", "line 1 has no name before `=`"),
         ("export", "line 1 has no `=`"),
+        (
+            "A=\"1\nB='x\nline",
+            "line 3 has no `=`; the quote in line 2 is not closed there, and a value stands on one line",
+        ),
+        ("A='\nB=1\nline", "line 3 has no `=`"),
     ],
 )
 def test_a_line_that_assigns_nothing_is_refused_without_showing_it(text, message):

@@ -148,6 +148,5 @@ def _variables(path: Path | None) -> dict[str, str]:
         raise UsageError(f"`--env-file`: cannot read `{path}`: {reason}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"`--env-file`: `{path}` is not UTF-8", hint="save the file as UTF-8") from error
-    except ValueError as error:
-        hint = "write `KEY=VALUE`, or `#` before a comment"
-        raise UsageError(f"`--env-file`: `{path}`: {error}", hint=hint) from error
+    except dotenv.Fault as error:
+        raise UsageError(f"`--env-file`: `{path}`: {error}", hint=error.hint) from error

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from octo import dotenv, masking, values
+from octo import dotenv, encoding, masking, values
 from octo.config import resources
 from octo.config.document import Document
 from octo.config.document import Path as Place
 from octo.config.parser import MAX_PROBLEMS
 from octo.config.scalars import natural as natural
-from octo.errors import OctoError, Problem, did_you_mean
+from octo.errors import Excerpt, Location, OctoError, Problem, did_you_mean
 from octo.fields import EnvText as EnvText
 from octo.values import Json
 
@@ -37,7 +37,7 @@ class Environment:
     """All declared names, with a value or without."""
 
     missing: frozenset[str] = frozenset()
-    """Required names without a value; each is reported where it is declared."""
+    """Names without a value that are not reported at each reference: what they lack was told before."""
 
     def mask(self, text: str) -> str:
         """The text with `***` in the place of every secret value."""
@@ -50,6 +50,7 @@ def resolve(
     """The values of all declared variables, and what is wrong with the declarations and env files."""
     supplied, problems = _env_files(documents, root=root, environ=environ, cwd=cwd)
     supplied |= environ
+    is_whole = not any(problem.severity == "error" for problem in problems)
     found: dict[str, str] = {}
     declared: set[str] = set()
     missing: set[str] = set()
@@ -64,6 +65,8 @@ def resolve(
         declared.add(name)
         if name in supplied:
             found[name] = values.clean_text(supplied[name])
+        elif not is_whole and (declaration.required or declaration.default is None):
+            missing.add(name)  # perhaps it stands in the env file that is wrong
         elif declaration.required:
             missing.add(name)
             message = f'required environment variable "{name}" is not set'
@@ -237,10 +240,7 @@ def _list(document: Document, *path: str) -> list[Json]:
 def _env_files(
     documents: Sequence[Document], *, root: Path, environ: Mapping[str, str], cwd: Path
 ) -> tuple[dict[str, str], list[Problem]]:
-    """What the env files supply. A file that does not exist supplies nothing.
-
-    Problems name the line of an env file in their text and have no place in it: a place makes the line be shown.
-    """
+    """What the env files supply. A file that does not exist supplies nothing."""
     supplied: dict[str, str] = {}
     problems: list[Problem] = []
     for name in (".env", environ.get("OCTO_ENV_FILE", "")):
@@ -248,6 +248,10 @@ def _env_files(
             continue
         try:
             supplied |= _read_env_file(cwd / name)
+        except dotenv.Fault as fault:
+            place = Location(name, fault.line, 1)
+            not_shown = Excerpt("", 1)  # it may hold a secret
+            problems.append(Problem(f"the line {fault.what}", place, fault.hint, excerpt=not_shown))
         except OctoError as error:
             problems.append(Problem(f"env file `{name}`: {error.message}", hint=error.hint))
     seen: set[str] = set()
@@ -259,8 +263,8 @@ def _env_files(
             try:
                 path = resources.locate(root, resource)
                 supplied |= _read_env_file(path)
-            except OctoError as error:
-                message = f"env file `{resource}` is skipped: {error.message}"
+            except (dotenv.Fault, OctoError) as error:
+                message = f"env file `{resource}` is skipped: {error}"
                 place = document.location(("resources", "env", index))
                 problems.append(Problem(message, place, error.hint, severity="warning"))
     return supplied, problems
@@ -275,6 +279,7 @@ def files(documents: Sequence[Document], root: Path) -> Iterator[Path]:
 
 
 def _read_env_file(path: Path) -> dict[str, str]:
+    """The variables of an env file. Raises OctoError when it cannot be read, and dotenv.Fault."""
     try:
         data = resources.content(path)
     except FileNotFoundError:
@@ -282,12 +287,9 @@ def _read_env_file(path: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise OctoError(f"cannot be read: {reason}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise OctoError(f"line {line} is not UTF-8", hint="save the file as UTF-8") from None
-    try:
-        return dotenv.parse(text)
-    except ValueError as error:
-        raise OctoError(str(error), hint="write `KEY=VALUE`, or `#` before a comment") from None
+    wrong = encoding.misfit(data)
+    if wrong is not None and wrong.encoding:
+        raise OctoError(f"cannot be read: it is {wrong.encoding}", hint=encoding.HINT)
+    if wrong is not None:
+        raise dotenv.Fault(wrong.before.count("\n") + 1, "is not UTF-8", encoding.HINT)
+    return dotenv.parse(data.decode("utf-8-sig"))

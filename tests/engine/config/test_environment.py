@@ -8,7 +8,7 @@ import pytest
 
 from octo.config.document import Document, parse
 from octo.config.environment import Environment, EnvText, natural, resolve, substitute
-from octo.errors import Location, Problem
+from octo.errors import Excerpt, Location, Problem
 
 HOW_TO_SET = "run `export {0}=…`, or put `{0}=…` into `.env` in the directory where you run octo"
 
@@ -142,26 +142,43 @@ def test_env_files_that_do_not_exist_are_skipped(tmp_path: Path) -> None:
     assert resolved(text, {"OCTO_ENV_FILE": "gone"}, tmp_path, tmp_path)[1] == []
 
 
+ASSIGNMENT = "write `KEY=VALUE`, or `#` before a comment"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "what", "hint"),
+    [
+        (b"A=1\n\nhunter2-secret\n", 3, "has no `=`", ASSIGNMENT),
+        (b"=hunter2-secret\n", 1, "has no name before `=`", ASSIGNMENT),
+        (b"A=1\nB=\xff\n", 2, "is not UTF-8", "save the file as UTF-8"),
+    ],
+    ids=["no equals sign", "no name", "not UTF-8"],
+)
+def test_a_wrong_line_of_an_env_file_is_named_and_not_shown(
+    tmp_path: Path, content: bytes, line: int, what: str, hint: str
+) -> None:
+    for name in (".env", "extra", "own.env"):
+        (tmp_path / name).write_bytes(content)
+    _, problems = resolved("resources:\n  env: [own.env]", {"OCTO_ENV_FILE": "extra"}, tmp_path, tmp_path)
+
+    skipped = f"env file `own.env` is skipped: line {line} {what}"
+    assert problems == [
+        Problem(f"the line {what}", Location(".env", line, 1), hint, excerpt=Excerpt("", 1)),
+        Problem(f"the line {what}", Location("extra", line, 1), hint, excerpt=Excerpt("", 1)),
+        Problem(skipped, Location("c.yaml", 2, 9), hint, severity="warning"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("make", "reason", "hint"),
     [
-        (
-            lambda path: path.write_bytes(b"A=1\n\nhunter2-secret\n"),
-            "line 3 has no `=`",
-            "write `KEY=VALUE`, or `#` before a comment",
-        ),
-        (
-            lambda path: path.write_bytes(b"=hunter2-secret\n"),
-            "line 1 has no name before `=`",
-            "write `KEY=VALUE`, or `#` before a comment",
-        ),
-        (lambda path: path.write_bytes(b"A=1\nB=\xff\n"), "line 2 is not UTF-8", "save the file as UTF-8"),
-        (Path.mkdir, "cannot be read: is a directory", None),
-        (os.mkfifo, "cannot be read: it is no regular file", None),
+        (Path.mkdir, "is a directory", None),
+        (os.mkfifo, "it is no regular file", None),
+        (lambda path: path.write_bytes("A=1".encode("utf-16")), "it is UTF-16", "save the file as UTF-8"),
     ],
-    ids=["no equals sign", "no name", "not UTF-8", "directory", "pipe"],
+    ids=["directory", "pipe", "UTF-16"],
 )
-def test_an_env_file_that_is_not_usable_is_an_error_that_does_not_show_it(
+def test_an_env_file_that_cannot_be_read_is_an_error(
     tmp_path: Path, make: Callable[[Path], object], reason: str, hint: str | None
 ) -> None:
     for name in (".env", "extra", "own.env"):
@@ -169,16 +186,27 @@ def test_an_env_file_that_is_not_usable_is_an_error_that_does_not_show_it(
     text = "resources:\n  env: [own.env, ../out.env]"
     _, problems = resolved(text, {"OCTO_ENV_FILE": "extra"}, tmp_path, tmp_path)
 
+    own = f"env file `own.env` is skipped: cannot be read: {reason}"
     assert problems == [
-        Problem(f"env file `.env`: {reason}", hint=hint),
-        Problem(f"env file `extra`: {reason}", hint=hint),
-        Problem(f"env file `own.env` is skipped: {reason}", Location("c.yaml", 2, 9), hint, severity="warning"),
+        Problem(f"env file `.env`: cannot be read: {reason}", hint=hint),
+        Problem(f"env file `extra`: cannot be read: {reason}", hint=hint),
+        Problem(own, Location("c.yaml", 2, 9), hint, severity="warning"),
         Problem(
             'env file `../out.env` is skipped: resource id "../out.env" escapes the resource root',
             Location("c.yaml", 2, 18),
             severity="warning",
         ),
     ]
+
+
+def test_a_variable_that_a_wrong_env_file_may_hold_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("oops\nA=1\n", encoding="utf-8")
+    text = "env: [{name: A, required: true}, {name: B}, {name: C, default: c}]\nv: ${A} ${B} ${C}"
+    document = parse(text, "c.yaml")
+    environment, problems = resolve([document], root=tmp_path, environ={}, cwd=tmp_path)
+    _, more = substitute(document, environment)
+
+    assert [str(problem) for problem in (*problems, *more)] == [".env:1:1: the line has no `=`"]
 
 
 # references
