@@ -185,7 +185,8 @@ class Model(BaseModel):
         for spelling, key in cls.spellings.items():
             if spelling in given:
                 if key in given:
-                    raise refusal(f"`{key}` and `{spelling}` are two spellings of one key", "keep one of them")
+                    text = f"`{key}` and `{spelling}` are two spellings of one key"
+                    raise refusal(text, "keep one of them", at=f"key:{spelling}")
                 given[key] = given.pop(spelling)
         return given
 
@@ -209,13 +210,13 @@ def _text(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return str(value)
-    raise refusal(f"expected text, found {kind_of(value)}", _quoting_hint(value))
+    raise refusal(f"expected text, found {_shown(value)}", _quoting_hint(value), named=True)
 
 
 def _name(value: Any) -> Any:
     text = _text(value)
     if not text.strip():
-        raise refusal("expected a name, found blank text")
+        raise refusal("expected a name, found blank text", named=True)
     return text
 
 
@@ -223,6 +224,12 @@ def _loose_text(value: Any) -> Any:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     return _text(value)
+
+
+def _shown(value: Any) -> str:
+    """What was found: a number or a boolean as it is, of anything else its kind."""
+    shown = kind_of(value)
+    return f"the {shown.removeprefix('a ')} {json.dumps(value)}" if isinstance(value, (bool, int, float)) else shown
 
 
 def _quoting_hint(value: Any) -> str | None:
@@ -239,8 +246,8 @@ def _typed(expected: str, accepts: Callable[[Any], bool]) -> Callable[[Any, Vali
         if accepts(value):
             return value
         if isinstance(value, str):
-            raise refusal(f"expected {expected}, found the text `{value}`", _bare_hint(value, accepts))
-        raise refusal(f"expected {expected}, found {kind_of(value)}")
+            raise refusal(f"expected {expected}, found the text `{value}`", _bare_hint(value, accepts), named=True)
+        raise refusal(f"expected {expected}, found {_shown(value)}", named=True)
 
     return read
 

@@ -63,10 +63,10 @@ def test_a_variable_that_is_no_number_is_refused_in_a_number_field_without_showi
 @pytest.mark.parametrize(
     ("line", "message", "hint"),
     [
-        ('workers: "4"', "expected a whole number, found the text `4`", "write it without quotes"),
-        ("workers: 1.5", "expected a whole number, found a number", None),
-        ("workers: true", "expected a whole number, found a boolean", None),
-        ("name: [x]", "expected text, found a list", None),
+        ('workers: "4"', "`workers`: expected a whole number, found the text `4`", "write it without quotes"),
+        ("workers: 1.5", "`workers`: expected a whole number, found the number 1.5", None),
+        ("workers: true", "`workers`: expected a whole number, found the boolean true", None),
+        ("name: [x]", "`name`: expected text, found a list", None),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(line, message, hint):
@@ -90,7 +90,7 @@ def test_only_true_and_false_are_booleans(word, hint):
         config(f"flows: [{{ name: main, process: [ {{ type: log, full: {word} }} ] }}]")
 
     (problem,) = caught.value.problems
-    assert problem.message == f"expected `true` or `false`, found the text `{word.strip(chr(34))}`"
+    assert problem.message == f"`full`: expected `true` or `false`, found the text `{word.strip(chr(34))}`"
     assert problem.hint == hint
 
 

@@ -94,7 +94,7 @@ def _followed(session: Session, config: octo.Config, store: str | None) -> list[
     """The links of a config to agents, followed. Raises ConfigError."""
     from octo.config.address import blocks
 
-    if not any(getattr(block, "link", None) for _, block in blocks(config)):
+    if not config.declared_agents and not any(getattr(block, "link", None) for _, block in blocks(config)):
         return []
     from octo.agent import links  # here, because few configs link agents
     from octo_cli import signals

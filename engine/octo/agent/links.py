@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from octo.agent import declared, linked, versions
@@ -11,7 +11,7 @@ from octo.agent.link import Link
 from octo.agent.nested import LinkedTool
 from octo.agent.roster import NOTHING_LAID_OVER, explained
 from octo.block import Block, Finding
-from octo.config.address import blocks, walk
+from octo.config.address import blocks, tools_of, walk
 from octo.config.check import check_tools
 from octo.config.environment import NoValue
 from octo.errors import ConfigError, OctoError, Problem, StoreError
@@ -115,7 +115,23 @@ async def follow(config: Config, store: Store) -> list[Followed]:
     """All links of a config, followed; nothing is written."""
     pending = await declared.to_come(store, config)
     own = {one.name: one.hash for one in declared.read(config)}
-    return [await _follow(block, link, config, store, pending, own) for block, link in of(config)]
+    found = [await _follow(block, link, config, store, pending, own) for block, link in of(config)]
+    for block, link in _in_declared_tools(config):
+        broken = [_harmless(_broken(block, error)) for error in await _missing(link, store, pending)]
+        found += [Followed(block, link, findings=broken)] if broken else []
+    return found
+
+
+def _in_declared_tools(config: Config) -> list[tuple[Block, Link]]:
+    """The links in tools of the agents that a config declares."""
+    chains = (branch.chain for declared in config.declared_agents for branch in tools_of(declared))
+    found = (block for chain in chains for block in walk(chain))
+    return [(block, block.link) for block in found if isinstance(block, Links) and block.link is not None]
+
+
+def _harmless(finding: Finding) -> Finding:
+    """The same, as something that harms no more than a call."""
+    return replace(finding, warning=True)
 
 
 async def seen(config: Config, store: Store) -> dict[str, Brain]:
@@ -165,13 +181,13 @@ async def _follow(
             if not is_own:
                 findings.append(_doubt(f'agent "{link.name}": {error.message}', error.hint))
     followed = Followed(block, link, found, agent, tuple(tools), findings)
-    findings += _in_place(followed, config)
+    findings += _in_place(followed, config, is_own=is_own)
     findings += () if is_own else _in_tools(followed, config)
     for entry in tools:
         if entry.link is not None:
-            findings += await _deeper(link, entry, entry.link, store, pending)
+            findings += await _deeper(link, entry, entry.link, store, pending, told=is_own)
         for inner in walk(entry.process or ()):
-            if isinstance(inner, Links) and inner.link is not None:
+            if not is_own and isinstance(inner, Links) and inner.link is not None:
                 for broken in await _missing(inner.link, store, pending):
                     findings.append(_doubt(f'agent "{link.name}": `{inner.address}`: {broken.message}', broken.hint))
     return followed
@@ -201,14 +217,16 @@ def _doubt(text: str, hint: str | None = None) -> Finding:
     return Finding(text, ("agent",), hint, warning=True)
 
 
-def _in_place(followed: Followed, config: Config) -> Iterator[Finding]:
-    """What is wrong with the agent as the block uses it."""
+def _in_place(followed: Followed, config: Config, *, is_own: bool) -> Iterator[Finding]:
+    """What is wrong with the agent as the block uses it; tools of an own agent are checked where they stand."""
     block, agent = followed.block, followed.agent
     if agent is None or not isinstance(block, UsesAgent):
         return
     written = block.yaml_keys()
     for finding in block.check_agent(agent, followed.tools, config):
         key = str(finding.path[0]) if finding.path else ""
+        if is_own and key == "tools":
+            continue
         if key in written and written[key] in block.model_fields_set:
             yield finding
         else:
@@ -224,14 +242,14 @@ def _in_tools(followed: Followed, config: Config) -> Iterator[Finding]:
 
 
 async def _deeper(
-    link: Link, entry: Entry, nested: Link, store: Store, pending: Mapping[str, dict[str, Json]]
+    link: Link, entry: Entry, nested: Link, store: Store, pending: Mapping[str, dict[str, Json]], *, told: bool
 ) -> list[Finding]:
-    """What is wrong with an agent that a tool of an agent names."""
+    """What is wrong with an agent that a tool of an agent names; that there is none may be `told` elsewhere."""
     start = f'agent "{link.name}": tool `{entry.name}`'
     try:
         found = await versions.resolve(store, nested.name, nested.version, declared=pending)
     except OctoError as error:
-        return [_doubt(f"{start}: {error.message}", error.hint)]
+        return [] if told else [_doubt(f"{start}: {error.message}", error.hint)]
     tools = found.value.get("tools")
     deep = [tool for tool in tools if isinstance(tool, dict) and tool.get("agent")] if isinstance(tools, list) else []
     names = ", ".join(f"`{tool.get('name')}`" for tool in deep)

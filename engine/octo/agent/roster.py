@@ -251,10 +251,20 @@ def check_overlay(entries: Sequence[PlainEntry], overlay: Overlay) -> Iterator[F
             hint = did_you_mean(name, known)
             yield Finding(f"ai-agent: no tool `{name}` is there to bind", ("toolInputs", name), hint, warning=True)
             continue
-        parameters = entry.parameters
-        for parameter in inputs:
-            if parameters is not None and parameter not in parameters:
-                match = near(parameter, parameters)
-                hint = f"did you mean `{match}`?" if match else "it is passed on all the same"
-                text = f"ai-agent tool `{name}` has no parameter `{parameter}`"
-                yield Finding(text, ("toolInputs", name, parameter), hint, warning=True)
+        yield from _check_parameters(entry, inputs, ("toolInputs", name))
+
+
+def check_inputs(entries: Sequence[PlainEntry]) -> Iterator[Finding]:
+    """What the tools themselves bind that may be a slip."""
+    for index, entry in enumerate(entries):
+        yield from _check_parameters(entry, entry.inputs, ("tools", index, "inputs"))
+
+
+def _check_parameters(entry: PlainEntry, inputs: Iterable[str], path: tuple[str | int, ...]) -> Iterator[Finding]:
+    parameters = entry.parameters
+    for parameter in inputs:
+        if parameters is not None and parameter not in parameters:
+            match = near(parameter, parameters)
+            hint = f"did you mean `{match}`?" if match else "it is passed on all the same"
+            text = f"ai-agent tool `{entry.name}` has no parameter `{parameter}`"
+            yield Finding(text, (*path, parameter), hint, warning=True)

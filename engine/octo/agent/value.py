@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict, ValidationInfo, field_validator, model_validator
 
@@ -14,6 +14,10 @@ from octo.agent.model import Brain
 from octo.agent.nested import Entry, NestedAgent
 from octo.fields import Model, Refusals, Text, refusal
 from octo.values import Json
+
+if TYPE_CHECKING:
+    from octo.block import Finding
+    from octo.config.model import Config
 
 
 class Agent(Brain):
@@ -58,6 +62,11 @@ class NamedAgent(Brain):
     """The names of the tools that the model is offered, for blocks that do not say so themselves."""
 
     spellings: ClassVar[Mapping[str, str]] = authored.OF_AGENTS
+
+    def check_tools(self, config: Config) -> Iterator[Finding]:
+        """What is wrong with its tools once the whole config is known; paths are below the agent."""
+        yield from roster.check(self.tools, self, config)
+        yield from roster.check_inputs(self.tools)
 
     @model_validator(mode="before")
     @classmethod

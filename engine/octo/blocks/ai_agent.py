@@ -164,6 +164,7 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
             yield from attachments.check_fixed(self, files.fixed)
         yield from self._check_memory([brain, *(tool.agent for tool in tools if isinstance(tool.agent, Brain))], config)
         yield from roster.check(roster.laid_over(tools, self.tool_inputs), brain, config)
+        yield from roster.check_inputs(tools)
         yield from roster.check_overlay(tools, self.tool_inputs)
         yield from roster.check_enabled(tools, self._input("enabled_tools", brain))
 

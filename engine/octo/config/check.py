@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from octo.block import Finding
 from octo.config.address import blocks, tools_of, walk
 from octo.config.model import Config
 from octo.config.pricing import key_fault
 from octo.connector import Source
+
+
+@runtime_checkable
+class HasTools(Protocol):
+    """An agent."""
+
+    def check_tools(self, config: Config) -> Iterator[Finding]:
+        """What is wrong with its tools; paths are below the agent."""
 
 
 def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
@@ -32,8 +41,11 @@ def check(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
 
 
 def check_tools(config: Config) -> Iterator[tuple[tuple[str | int, ...], Finding]]:
-    """What is wrong with blocks in the tools of declared agents; it harms no more than the calls of these tools."""
+    """What is wrong with the tools of declared agents; what is wrong with blocks in them harms no more than a call."""
     for declared in config.declared_agents:
+        agent: object = declared.agent
+        if isinstance(agent, HasTools):
+            yield from ((declared.path, finding) for finding in agent.check_tools(config))
         for branch in tools_of(declared):
             for block in walk(branch.chain):
                 yield from ((block.place.path, replace(finding, warning=True)) for finding in block.check(config))

@@ -187,6 +187,9 @@ class Describer:
                 return self.at(path, f"`{path[-1]}` needs at least {_count(context['min_length'])}")
         expected = _SHAPES.get(details["type"])
         if expected is not None:
+            if path == ("agents",):
+                text = f"`agents`: expected a list or a mapping, found {kind_of(details['input'])}"
+                return self.at(path, text, "in a mapping, each agent stands under its name")
             hint = "write `{process: [...]}`" if context.get("class_name") == "SubFlow" else _HINTS.get(expected)
             return self.at(path, _named(path, f"expected {expected}, found {kind_of(details['input'])}"), hint)
         message = details["msg"]

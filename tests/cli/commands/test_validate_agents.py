@@ -103,3 +103,68 @@ def test_a_pin_to_an_agent_that_no_run_has_stored_yet(
 
     assert told.status == status
     assert [(one["message"], one["hint"]) for one in json.loads(told.stdout)["problems"]] == problems
+
+
+def test_what_is_wrong_with_tools_of_a_declared_agent_is_told_once_where_it_is_written(
+    octo: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "app.yaml").write_text(
+        """\
+connectors:
+  - {name: llm, type: llm-scripted, settings: {turns: [{text: hi}]}}
+agents:
+  boss:
+    connector: llm
+    prompt: p
+    tools:
+      - {name: look, flow: fnd}
+      - {name: ask, agent: dsk}
+      - {name: sum, inputSchema: {properties: {total: {}}}, inputs: {totl: 1}, process: []}
+      - name: deep
+        process: [{type: ai-agent, agent: gone, input: body}]
+  desk: {connector: llm, prompt: p}
+flows:
+  - {name: find, process: []}
+  - name: main
+    process:
+      - {type: ai-agent, name: one, agent: boss, input: body}
+      - {type: ai-agent, name: two, agent: boss, input: body}
+""",
+        encoding="utf-8",
+    )
+    found = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
+
+    assert [(one["severity"], one["line"], one["message"], one["hint"]) for one in found] == [
+        ("warning", 8, 'ai-agent tool `look`: flow "fnd" is not registered', "did you mean `find`?"),
+        ("warning", 10, "ai-agent tool `sum` has no parameter `totl`", "did you mean `total`?"),
+        ("warning", 9, 'agent "dsk" not found', "did you mean `desk`?"),
+        ("warning", 12, 'agent "gone" not found', "`octo agents list` shows which agents there are"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("agents", "place", "message", "hint"),
+    [
+        (
+            "hello",
+            "1:9",
+            "`agents`: expected a list or a mapping, found text",
+            "in a mapping, each agent stands under its name",
+        ),
+        ("{a: {prompt: [1]}}", "1:22", "`prompt`: expected text, found a list", None),
+        ("{a: {prompt: 5}}", "1:22", "`prompt`: expected text, found the number 5", 'put it in quotes: "5"'),
+        ("{a: {maxIterations: 1.5}}", "1:29", "`maxIterations`: expected a whole number, found the number 1.5", None),
+        ("{a: {temperature: true}}", "1:27", "`temperature`: expected a number, found the boolean true", None),
+    ],
+)
+def test_a_wrong_kind_is_told_with_its_key_and_what_was_found(
+    octo: Any, tmp_path: Path, agents: str, place: str, message: str, hint: str | None
+) -> None:
+    (tmp_path / "app.yaml").write_text(f"agents: {agents}\n", encoding="utf-8")
+    found = json.loads(octo("validate", "--config", "app.yaml", "--json").stdout)["problems"]
+
+    assert (f"{found[0]['line']}:{found[0]['column']}", found[0]["message"], found[0].get("hint")) == (
+        place,
+        message,
+        hint,
+    )

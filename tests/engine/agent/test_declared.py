@@ -141,7 +141,7 @@ async def test_directories_of_agent_files_are_listed_in_place_of_the_usual_one(p
         ),
         (
             {"app.yaml": LLM + "agents: {a: {connector: llm, prompt: x, system_prompt: y}}\n"},
-            ["app.yaml:2:13: `prompt` and `system_prompt` are two spellings of one key (keep one of them)"],
+            ["app.yaml:2:41: `prompt` and `system_prompt` are two spellings of one key (keep one of them)"],
         ),
         (
             {"app.yaml": LLM + "agents: {../a: {connector: llm, prompt: x}}\n"},

@@ -82,7 +82,7 @@ def test_all_that_is_wrong_with_a_retry_is_told_at_once():
         (2, 'ai-retry: connector "n" is not configured'),
         (3, "ai-retry requires a prompt, found none"),
         (4, "`process` needs at least one entry"),
-        (5, "expected a whole number, found the text `x`"),
+        (5, "`maxAttempts`: expected a whole number, found the text `x`"),
     ]
 
 

@@ -495,7 +495,7 @@ def test_a_processor_that_nobody_uses_must_be_right_too_but_may_lack_what_a_bloc
         ("2:54", 'unknown field "valu" in block `set-payload`', "did you mean `value`?"),
         ("3:59", "compile expression \"bodyy\": undeclared reference to 'bodyy'", "did you mean `body`?"),
         ("4:88", "processor `itself` contains itself: itself → itself", "a processor cannot refer to itself"),
-        ("6:48", "expected `true` or `false`, found a number", None),
+        ("6:48", "`full`: expected `true` or `false`, found the number 5", None),
     ]
 
 

@@ -161,7 +161,7 @@ async def test_a_line_for_a_logger_is_none_of_the_process_log():
     [
         ("format: yaml", "expected `text` or `json`, found `yaml`", None),
         ("level: warning", "expected `debug` or `info` or `warn` or `error`, found `warning`", "did you mean `warn`?"),
-        ("output: ''", "expected a name, found blank text", None),
+        ("output: ''", "`output`: expected a name, found blank text", None),
     ],
 )
 def test_settings_that_are_none_are_refused(logger, message, hint):

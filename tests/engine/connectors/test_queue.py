@@ -228,7 +228,7 @@ async def test_one_trace_joins_what_one_message_caused():
     ("settings", "message"),
     [
         ("{}", "source of type `queue` requires `subject`"),
-        ("{subject: ' '}", "expected a name, found blank text"),
+        ("{subject: ' '}", "`subject`: expected a name, found blank text"),
         ("{subject: x, listeners: 0}", "`listeners` must be greater than 0"),
         ("{subject: x, timeout: 0}", "`timeout` must be greater than 0"),
         ("{subject: x, timeout: 5}", "expected a duration, found a number"),

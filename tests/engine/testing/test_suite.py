@@ -109,7 +109,7 @@ def test_all_problems_of_a_suite_are_reported_at_their_places(tmp_path):
         ("{ timeout: soon }", ["expected a duration, found `soon`"]),
         ("{ timeout: 5 }", ["expected a duration, found a number"]),
         ("{ timeout: 0s }", ["expected a time limit of more than 0, found `0s`"]),
-        ("{ env: { N: 1 } }", ["expected text, found a number"]),
+        ("{ env: { N: 1 } }", ["`N`: expected text, found the number 1"]),
         ("{ expect: { body: 1, error: x } }", ["`body` cannot be expected together with `error`"]),
         ("{ expect: { error: x, dropped: true } }", ["`error` cannot be expected together with `dropped`"]),
         ("{ expect: { that: 'body' } }", ["`that`: expected a list, found text"]),

@@ -112,7 +112,7 @@ def test_memory_counts_before_the_oldest_spelling():
         ),
         pytest.param(
             "memory: {kind: window, contextLength: 1.5}",
-            [("1.5}", "expected a whole number, found a number", None)],
+            [("1.5}", "`contextLength`: expected a whole number, found the number 1.5", None)],
             id="fraction",
         ),
         pytest.param(
