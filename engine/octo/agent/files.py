@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from octo import edit
 from octo.agent.references import Reference, templates_in
+from octo.config.agents import SUFFIX
 from octo.config.resources import is_file, locate, read_text
 from octo.errors import OctoError, UsageError
 from octo.values import Json
@@ -27,13 +28,20 @@ def needs(file: str, text: str, root: Path) -> Iterator[Reference]:
 
 
 def of_bundle(written: Json, root: Path) -> dict[str, str]:
-    """The texts of files, by their paths below the root. Raises UsageError for what is none."""
+    """The texts of files, by their paths below the root.
+
+    Raises UsageError for what is none, and for files that would have an effect although nothing names them.
+    """
     found: dict[str, str] = {}
     for name, text in written.items() if isinstance(written, dict) else ():
         try:
             locate(root, name)
         except OctoError as error:
             raise UsageError(f"the bundle holds a file that cannot be: {error.message}") from error
+        if name.endswith(SUFFIX) or any(part.startswith(".") for part in PurePosixPath(name).parts):
+            raise UsageError(
+                f"the bundle holds a file that no tool works with: `{name}`", hint="take it out of `x-files`"
+            )
         if not isinstance(text, str):
             raise UsageError(f"the bundle holds no text for the file `{name}`")
         found[name] = text

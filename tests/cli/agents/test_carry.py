@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desks import APP, answer
+from desks import APP, answer, failure
 
 FILES = {
     "code/count.py": "from helper import twice\n\n\ndef double(body):\n    return twice(body['n'])\n",
@@ -219,6 +219,20 @@ def test_an_import_overwrites_no_file_and_writes_none_elsewhere(bundle: str, age
         2,
     )
     assert not Path("helper.py").exists()
+
+
+@pytest.mark.parametrize("name", [".env", "code/.hidden/a.py", "agents/other.agent.yaml"])
+def test_a_file_that_would_have_an_effect_of_its_own_is_not_imported(bundle: str, agents: Any, name: str) -> None:
+    text = Path("there/bundle.yaml").read_text(encoding="utf-8").replace("  code/helper.py:", f"  {name}:")
+    Path("there/bundle.yaml").write_text(text, encoding="utf-8")
+    outcome = agents("import there/bundle.yaml", terminal="err")
+
+    assert failure(outcome) == (
+        f"the bundle holds a file that no tool works with: `{name}`",
+        "take it out of `x-files`",
+        2,
+    )
+    assert not (Path("there") / name).exists()
 
 
 def test_with_a_config_files_come_beside_that(bundle: str, agents: Any) -> None:
