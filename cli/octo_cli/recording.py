@@ -120,8 +120,8 @@ def tracing(session: Session, trace: Trace) -> Iterator[Recorder | None]:
 def appending(session: Session, path: Path, *, room: int, alone: bool = False) -> Iterator[tuple[Sink, int] | None]:
     """What takes the records that are appended to a run log, and the number of the last one there.
 
-    Of a file that cannot be opened a warning tells, and there is None. Raises UsageError for one that is no run log;
-    when it is to be written `alone`, also for one that another program writes.
+    Of a file that cannot be opened a warning tells, and there is None. Raises UsageError for one that is no run log,
+    or whose directory does not exist; when it is to be written `alone`, also for one that another program writes.
     """
     from octo.runlog.background import BackgroundWriter
 
@@ -129,8 +129,9 @@ def appending(session: Session, path: Path, *, room: int, alone: bool = False) -
         try:
             if path.is_dir():
                 raise UsageError(f"`--log`: `{path}` is a directory", hint="name a file")
+            if not path.parent.exists():
+                raise UsageError(f"`--log`: there is no directory `{path.parent}`", hint="make it first")
             _keep_what_is_no_log("--log", path)
-            path.parent.mkdir(parents=True, exist_ok=True)
             last = _last_number(path)
             stream = _stream(path, os.O_APPEND, files)
             if alone:

@@ -71,6 +71,8 @@ class OctoError(Exception):
 
     detail: str = ""
     """More than the text tells, as recovery chains read it: an answer that cannot be used, as it came."""
+    is_logged: bool = False
+    """Whether a flow that took a message failed with it, which stands in the process log."""
 
     def __init__(self, message: str, *, hint: str | None = None, location: Location | None = None) -> None:
         super().__init__(message)
@@ -80,6 +82,12 @@ class OctoError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def fields(self) -> dict[str, str | int]:
+        """Where it is and what to do, as a log record tells it beside the text."""
+        found: dict[str, str | int] = dict(self.location._asdict()) if self.location else {}
+        more = {"address": getattr(self, "address", ""), "hint": self.hint or ""}
+        return found | {name: value for name, value in more.items() if value}
 
 
 class ConfigError(OctoError):

@@ -95,8 +95,16 @@ class Intake:
         except Exception as error:  # whatever fails with a message, the worker goes on with the next one
             failure = OctoError(f"internal error: {error!r}")
             failure.__cause__ = error
-        self._runtime.log("error", failure.message, flow=self.flow, event_id=message.event_id)
+        # A sender that waited for the flow of another intake fails with what that one has logged.
+        level = "debug" if _is_logged(failure) else "error"
+        failure.is_logged = True
+        self._runtime.log(level, failure.message, flow=self.flow, event_id=message.event_id, **failure.fields())
         return Outcome(error=failure)
+
+
+def _is_logged(error: BaseException | None) -> bool:
+    """Whether the error, or one that it comes from, stands in the log."""
+    return error is not None and (getattr(error, "is_logged", False) or _is_logged(error.__cause__))
 
 
 def _cpus() -> int:

@@ -230,7 +230,7 @@ class Run:
         except Dropped:
             pass
         except OctoError as error:
-            self.log("error", error.message, flow=flow.title, event_id=message.event_id)
+            self.log("error", error.message, flow=flow.title, event_id=message.event_id, **error.fields())
 
     def _in_pool(self) -> Run:
         """This run, as its pieces of work see it."""

@@ -161,6 +161,34 @@ def test_the_banner_is_all_that_octo_itself_writes_to_standard_output(tmp_path: 
     assert (first, rest, process.returncode) == (f"octo {octo_version()} is ready: 2 flows, 0 connectors\n", "", 0)
 
 
+ASKING = """\
+flows:
+  - name: price
+    source: {type: queue, settings: {subject: price}}
+    process:
+      - {type: set-payload, name: look, value: body.price}
+  - name: tick
+    workers: 1
+    source: {type: cron, settings: {schedule: '@every 1s', payload: '{}'}}
+    process:
+      - {type: queue-dispatch, subject: '"price"', awaitReply: true}
+"""
+
+
+def test_a_failure_is_logged_once_with_its_place_and_what_to_do(start: Start) -> None:
+    program = start(config=ASKING)
+    program.until("level=ERROR")
+
+    assert program.stop() == 0
+    errors = [re.sub(r"event_id=\w+", "event_id=…", line) for line in program.lines if "level=ERROR" in line]
+    assert set(errors) == {
+        'level=ERROR msg="block \\"look\\": set-payload value: evaluate expression: no such key: price" flow=price '
+        "event_id=… file=app.yaml line=5 column=9 address=price.look "
+        'hint="`has(body.price)` tells whether it is there, `body.?price.orValue(…)` reads it if it is there, '
+        'or something else"'
+    }
+
+
 def test_work_that_was_accepted_is_finished(start: Start) -> None:
     program = start(config=SLOW)
     program.until("^waiting$")
@@ -391,6 +419,7 @@ def test_a_budget_that_is_none_is_refused(octo: Any, tmp_path: Path) -> None:
 
 
 def test_a_log_holds_what_flows_did_and_goes_on_where_it_ended(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
     for _ in range(2):
         program = start("--log", "logs/run.jsonl", "--no-traces-vars")
         program.until("BODY")
@@ -452,6 +481,7 @@ def test_a_file_that_cannot_be_opened_is_told_of_and_flows_run(start: Start) -> 
         (["--observability-addr", "here"], "`--observability-addr`: expected `host:port`, found `here`"),
         (["--log", "a", "--traces-file", "b"], "`--log` and `--traces-file` name two files"),
         (["--log", "app.yaml"], "`--log`: `app.yaml` exists and is no run log"),
+        (["--log", "no/such/log"], "`--log`: there is no directory `no/such`"),
         (["--traces-buffer", "0"], "`--traces-buffer`: 0 is not in the range x>=1"),
         (["--metrics", "--metrics-blocks", "tick.no"], '`--metrics-blocks`: `tick.no`: no block "no" in that chain'),
         (["--log", "l", "--traces-blocks", "x"], "`--traces-blocks`: `x`: that is no block address"),
