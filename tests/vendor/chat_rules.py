@@ -247,9 +247,10 @@ def reasoning_models_take_fewer_settings(request: ChatRequest) -> Iterator[str]:
     argument supplied: reasoning_effort`.
     """
     effort = request.reasoning_effort
-    if effort is not None and re.match("(chat)?gpt-[34]", request.model):
+    answers_at_once = re.match(r"(chat)?gpt-[34]|gpt-5(\.\d+)?-chat", request.model)
+    if effort is not None and answers_at_once:
         yield "Unrecognized request argument supplied: reasoning_effort"
-    if not re.match(r"o\d|gpt-5", request.model):
+    if answers_at_once or not re.match(r"o\d|gpt-5", request.model):
         return
     if request.max_tokens is not None:
         yield (

@@ -175,7 +175,7 @@ def reasoning_is_for_models_that_think(request: ResponsesRequest) -> Iterator[st
     to a reasoning or computer use model. Remove reasoning items from your input and try again.`, `Unsupported
     parameter: 'reasoning.effort' is not supported with this model.`
     """
-    if not re.match("gpt-4|gpt-3|chatgpt-4", request.model):
+    if not re.match(r"gpt-4|gpt-3|chatgpt-4|gpt-5(\.\d+)?-chat", request.model):
         return
     if request.include:
         yield "Encrypted content is not supported with this model."
@@ -191,7 +191,7 @@ def reasoning_is_for_models_that_think(request: ResponsesRequest) -> Iterator[st
 def thinking_models_take_no_temperature(request: ResponsesRequest) -> Iterator[str]:
     """Error text: `Unsupported parameter: 'temperature' is not supported with this model.`"""
     thinks = request.reasoning is not None and request.reasoning.effort not in (None, "none")
-    never = r"o\d|gpt-5(\.\d+)?(-|$)" if thinks else r"o\d|gpt-5(-|$)"
+    never = r"o\d|gpt-5(\.\d+)?(-(?!chat)|$)" if thinks else r"o\d|gpt-5(-(?!chat)|$)"
     if re.match(never, request.model) and request.temperature is not None:
         yield "Unsupported parameter: 'temperature' is not supported with this model."
 
