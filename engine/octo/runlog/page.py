@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from octo.logline import printable
 from octo.runlog.record import BODY, VARS, Record
 from octo.runlog.tree import Node, Totals, totals, tree
 from octo.runlog.words import detail, duration, laid_out, money, number, tokens
@@ -70,7 +71,8 @@ def page(records: Sequence[Record], name: str) -> str:
     roots = tree(records)
     sums = totals(records, roots)
     source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    templates = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_spelt_out)
+    template = templates.from_string(source)
     return template.render(
         name=name,
         flows=list(dict.fromkeys(root.name for root in roots)),
@@ -80,6 +82,11 @@ def page(records: Sequence[Record], name: str) -> str:
         figures=_figures(sums),
         steps=_steps(roots, sums),
     )
+
+
+def _spelt_out(value: object) -> object:
+    """A text without control characters, which no page may hold."""
+    return printable(value) if type(value) is str else value
 
 
 def _figures(sums: Totals) -> list[tuple[str, str]]:

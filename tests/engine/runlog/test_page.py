@@ -111,6 +111,14 @@ def test_what_a_message_holds_is_never_taken_for_markup(length, deep):
     Page(html)
 
 
+def test_control_characters_are_spelt_out():
+    records = [Record(1, "flow.started", flow="f\x1b[2J", body="a\x00b\n\x1b[31m")]
+
+    html = page(records, "run\x07.jsonl")
+    assert re.findall("[\x00-\x08\x0b-\x1f]", html) == []
+    assert Page(html).shows("f\\u001b[2J", "run\\u0007.jsonl")
+
+
 def test_a_log_that_nobody_wrote_like_this_is_shown_as_well_as_it_can():
     records = [
         Record(1, "llm.turn", attrs={"iteration": "x", "input": ["odd"], "output": 1.0, "usage": []}),
