@@ -99,6 +99,18 @@ Debug = Annotated[bool, typer.Option("--debug/--no-debug", show_default=False, h
 
 _FILES: Final = frozenset({"FILE", "OUT", "PATH"})
 """Metavars of options that name a file or a directory."""
+_MEANT: Final = {
+    "init": "new",
+    "create": "new",
+    "check": "validate",
+    "lint": "validate",
+    "format": "fmt",
+    "exec": "invoke",
+    "call": "invoke",
+    "serve": "run",
+    "start": "run",
+}
+"""What other programs call commands that octo has under another name."""
 _NUMBER: Final = re.compile(r"-\.?\d")
 _TRUTH: Final = {
     "true": True,
@@ -288,7 +300,9 @@ def no_such_command(name: str, known: Sequence[str], group: str = "octo") -> Usa
     """A first argument that names no command of a group."""
     if name.startswith("-"):
         return UsageError(f"`{group}` has no option `{name}`", hint=_command_first(name, group))
-    return UsageError(f"`{group}` has no command `{name}`", hint=did_you_mean(name, known))
+    meant = _MEANT.get(name.lower(), "")
+    hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(name, known)
+    return UsageError(f"`{group}` has no command `{name}`", hint=hint)
 
 
 def _as_written(name: str, args: Sequence[str]) -> str:

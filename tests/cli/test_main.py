@@ -73,6 +73,7 @@ def test_help_of_a_command_is_the_same_in_both_spellings(octo: Any) -> None:
     ("args", "text", "hint"),
     [
         (["invok"], "`octo` has no command `invok`", "did you mean `invoke`?"),
+        (["init"], "`octo` has no command `init`", "did you mean `new`?"),
         (
             ["zzz"],
             "`octo` has no command `zzz`",

@@ -106,6 +106,9 @@ def _followed(session: Session, config: octo.Config, store: str | None) -> list[
 def _warnings(config: octo.Config, followed: list[Followed], *, strict: bool) -> list[Problem]:
     """What is doubtful about a config. Raises ConfigError with all that is wrong, if anything is."""
     found = list(config.warnings)
+    if not (config.flows or config.connectors or config.declared_agents):
+        hint = "`flows:` lists what it can do; `octo new DIR` writes an example"
+        found.append(Problem("the config declares nothing that can run", hint=hint, severity="warning"))
     if followed:
         from octo.agent import links
 

@@ -75,7 +75,8 @@ class Python(Block, type="python", group="integration"):
             raise RunError(f"python `{self.function}`: {error.message}", hint=error.hint) from error
         except (Exception, SystemExit) as error:  # the function may raise whatever it likes
             place = _place(error, self.target.file)
-            raise RunError(f"python `{self.function}`: {_told(error)}", location=place) from error
+            hint = "let the function end before it calls itself again" if isinstance(error, RecursionError) else None
+            raise RunError(f"python `{self.function}`: {_told(error)}", hint=hint, location=place) from error
         return message
 
 

@@ -45,6 +45,18 @@ def test_a_valid_config_is_said_to_be_valid(validate: Any) -> None:
     assert validate(GOOD) == ('{"ok":true,"flows":1,"connectors":0,"blocks":2,"problems":[]}\n', "", 0)
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet", "flows:", "service: {name: shop}\nflows: []"])
+def test_a_config_with_nothing_to_run_is_warned_of(validate: Any, text: str) -> None:
+    outcome = validate(text, terminal="out err")
+    assert outcome == (
+        "app.yaml is valid: 0 flows, 0 connectors, 0 blocks\n",
+        "warning: the config declares nothing that can run\n"
+        "hint: `flows:` lists what it can do; `octo new DIR` writes an example\n",
+        0,
+    )
+    assert validate(text, "--strict").status == 2
+
+
 def test_all_problems_are_shown_each_with_its_line(validate: Any) -> None:
     assert validate(BAD, terminal="out err") == (
         "",

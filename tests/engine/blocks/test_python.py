@@ -277,3 +277,14 @@ def test_the_file_lies_below_the_config_directory(file, message):
         config(flow("offer", file=file), files=FILES)
 
     assert [(problem.location.column, problem.message) for problem in caught.value.problems] == [(31, message)]
+
+
+async def test_a_function_without_an_end_is_told_where_it_calls_itself():
+    with pytest.raises(BlockError) as caught:
+        await call("f", files={"tools.py": "def f(body):\n    return f(body)\n"})
+
+    assert (str(caught.value), caught.value.hint, caught.value.location.line) == (
+        'block "python": python `f`: RecursionError: maximum recursion depth exceeded',
+        "let the function end before it calls itself again",
+        2,
+    )
