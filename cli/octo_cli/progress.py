@@ -267,8 +267,8 @@ class Progress:
         console = Console(file=self._err, no_color=not self._session.coloured(self._err))
         same_terminal = self._session.for_people(self._out)
         live = Live(
+            self,
             console=console,
-            get_renderable=self._table,
             refresh_per_second=8,
             transient=True,
             redirect_stderr=False,
@@ -281,7 +281,8 @@ class Progress:
             self._session.out = _Above(console, self._out)
         return live
 
-    def _table(self) -> Table:
+    def __rich__(self) -> Table:
+        """The display at this moment, drawn anew also when something is written above it."""
         from rich.table import Table
         from rich.text import Text
 

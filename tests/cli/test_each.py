@@ -269,6 +269,7 @@ def test_a_terminal_shows_how_far_it_is(each: Any) -> None:
 
     written = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stderr)
     assert f"error: row failed  row=2  line=2  error={NO_DOUBLE}" in written
+    assert re.search(r"row failed[^\n]*\n\W*\d rows? done, 1 failed", written)
     assert re.search(r"(?m)2 rows done, 1 failed, [\d,.]+ rows/s, \d\.\d s$", written)
     assert status == 1
 
