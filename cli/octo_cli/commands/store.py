@@ -45,7 +45,8 @@ def info(
     else:
         waiting = f", and {_bytes(contents.log)} in its log" if contents.log else ""
         lines = [str(found), f"  version {contents.version}, {_bytes(contents.size)}{waiting}"]
-        output.text(session, "\n".join(lines + [f"  {name}: {count}" for name, count in contents.rows.items()]))
+        lines += [f"  {name.replace('_', ' ')}: {count}" for name, count in contents.rows.items()]
+        output.text(session, "\n".join(lines))
     return 0
 
 
