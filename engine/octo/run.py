@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -108,7 +107,7 @@ class Run:
                     address=block.place.address,
                     location=runtime.config.origin.locate(block.place.path),
                 ) from error
-            except CancelledError as stop:
+            except _cancelled() as stop:
                 stop.add_note(block.place.address)  # a call that runs out of time tells what was at work
                 raise
             if result is not message:
@@ -304,6 +303,13 @@ class Run:
     def log(self, level: str, text: str, **fields: Json) -> None:
         """Write a line to the process log."""
         self.emit(LogLine("", "", level, text, fields))
+
+
+def _cancelled() -> type[BaseException]:
+    """What a block that is given up raises; the checks of a config load this file, and need no event loop."""
+    from asyncio import CancelledError
+
+    return CancelledError
 
 
 def failure_of(error: OctoError, flow: str) -> dict[str, Json]:
