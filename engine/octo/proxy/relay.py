@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from octo.config.pricing import bill, bill_of_failure
@@ -105,14 +105,15 @@ class Relay:
         call = proxy.build_proxy_request(ProxyBuildArgs("POST", path, body, credentials, self._client.headers))
         late = Late(self._client, expects=call.stream)
         async with late as stream, model.forward(call) as response:
-            headers = [(name, value) for name, value in response.headers.items() if _TRAVELS.fullmatch(name)]
+            told = response.headers.items()
+            headers = [(name, credentials.mask(value)) for name, value in told if _TRAVELS.fullmatch(name)]
             self._kept = [(name, value) for name, value in headers if name != "content-type"]
             if response.is_success and not response.is_closed:
-                await self._stream(call, response, stream.told(headers))
+                await self._stream(call, response, stream.told(headers), credentials.mask)
             else:
                 await self._whole(call, response, headers, stream)
 
-    async def _stream(self, call: HttpCall, response: httpx.Response, stream: Late) -> None:
+    async def _stream(self, call: HttpCall, response: httpx.Response, stream: Late, mask: Callable[[str], str]) -> None:
         import httpx
 
         events, seen = WholeEvents(), Overseer(self._entry)
@@ -120,16 +121,22 @@ class Relay:
             async for chunk in response.aiter_bytes():
                 if whole := events.feed(chunk):
                     seen.see(whole)
-                    await stream.write(whole)
+                    await stream.write(self._shown(whole, mask))
             if last := events.finish():
                 seen.see(last)
-                await stream.write(last)
+                await stream.write(self._shown(last, mask))
         except httpx.RequestError:  # what breaks after the end of an answer makes no difference to it
             if not seen.ended:
                 raise
         if not seen.ended:
             raise Truncated(f"{target(call)}: status {response.status_code}, but {BROKE_OFF}")
         await self._client.close_stream()
+
+    def _shown(self, events: bytes, mask: Callable[[str], str]) -> bytes:
+        """Events as they are; those of a failure without the secrets that it may repeat."""
+        if not self._entry.broken:
+            return events
+        return mask(events.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
     async def _whole(self, call: HttpCall, response: httpx.Response, headers: Headers, stream: Late) -> None:
         body, status = response.content, response.status_code

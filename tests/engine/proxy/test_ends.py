@@ -121,6 +121,35 @@ async def test_an_error_of_the_provider_in_a_stream_is_no_success(
     assert [(entry.failure, entry.record(1, 0).error) for entry in served.log] == [(failure, failure)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "told"),
+    [
+        ("llm-custom", "chat/completions", [{"error": {"message": "no such key: secret-key"}}]),
+        ("llm-anthropic", "messages", [{"type": "error", "error": {"message": "no such key: secret-key"}}]),
+        ("llm-openai", "responses", [{"type": "error", "message": "no such key: secret-key"}]),
+    ],
+    ids=["chat", "messages", "responses"],
+)
+async def test_an_error_in_a_stream_tells_no_secret(kind: str, path: str, told: Iterable[Json]):
+    answer = events(*told)
+    with Once(replace(answer, headers=(*answer.headers, ("x-request-id", "req-secret-key")))) as vendor:
+        async with proxy(config(kind, vendor.url)) as served:
+            got = await posted(served.url, path)
+
+    assert got.text == events(*told).body.decode().replace("secret-key", "***")
+    assert got.headers["x-request-id"] == "req-***"
+
+
+async def test_what_a_model_says_is_passed_on_byte_for_byte():
+    """Also where it is the key, which may be a word that servers on this machine do not look at."""
+    said = {"choices": [{"index": 0, "delta": {"content": "a secret-key"}, "finish_reason": None}]}
+    with Once(events(said, STOP, b"[DONE]")) as vendor:
+        async with proxy(config("llm-custom", vendor.url)) as served:
+            got = await posted(served.url, "chat/completions")
+
+    assert got.content == events(said, STOP, b"[DONE]").body
+
+
 async def test_a_client_that_waits_for_the_first_event_is_told_to_wait_on():
     with Once(events(WORDS, STOP), wait=0.5) as vendor:
         async with proxy(config("llm-custom", vendor.url), keep_alive=0.2) as served:
