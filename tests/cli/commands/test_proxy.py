@@ -77,6 +77,7 @@ def test_it_serves_tells_each_request_without_its_content_and_ends_with_a_signal
 
 
 def test_a_run_log_has_a_record_of_each_request_without_its_content(tmp_path: Path):
+    (tmp_path / "logs").mkdir()
     for _ in range(2):  # the second program appends
         with proxy(tmp_path, "--token", "open-sesame", "--log", "logs/requests.jsonl") as (url, process):
             assert answer(url, authorization="Bearer open-sesame") == "first"
