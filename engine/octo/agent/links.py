@@ -10,7 +10,7 @@ from octo.agent import declared, linked, versions
 from octo.agent.link import Link
 from octo.agent.nested import LinkedTool
 from octo.agent.roster import NOTHING_LAID_OVER, explained
-from octo.block import Block, Finding
+from octo.block import Block, Finding, branches_of
 from octo.config.address import blocks, tools_of, walk
 from octo.config.check import check_tools
 from octo.config.environment import NoValue
@@ -75,6 +75,20 @@ class Followed:
         """Its tools, bound as the block has them."""
         overlay = getattr(self.block, "tool_inputs", NOTHING_LAID_OVER)
         return explained(self.agent.tools if self.agent else (), overlay, config, self.title)
+
+    @property
+    def all_tools(self) -> tuple[Entry, ...]:
+        """Its tools, with nothing behind those that cannot be read."""
+        readable = {entry.name: entry for entry in self.tools}
+        behind = {"process": None, "flow": None, "agent": None}
+        own = self.agent.tools if self.agent else ()
+        return tuple(readable.get(late.name) or late.model_copy(update=behind) for late in own)
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks of its tools, but for those of tools that cannot be read."""
+        for entry in self.tools:
+            for branch in branches_of(entry, ()):
+                yield from walk(branch.chain)
 
 
 def of(config: Config) -> list[tuple[Block, Link]]:
@@ -146,7 +160,7 @@ async def seen(config: Config, store: Store) -> dict[str, Brain]:
         followed = await _follow(block, link, config, store, pending, {})
         if followed.agent is None:
             continue
-        found[str(link)] = followed.agent.model_copy(update={"tools": followed.tools})
+        found[str(link)] = followed.agent.model_copy(update={"tools": followed.all_tools})
         for entry in followed.tools:
             waiting += [(block, entry.link)] if entry.link else []
             inner = walk(entry.process or ())
@@ -235,10 +249,9 @@ def _in_place(followed: Followed, config: Config, *, is_own: bool) -> Iterator[F
 
 def _in_tools(followed: Followed, config: Config) -> Iterator[Finding]:
     """What is wrong with the blocks of the tools."""
-    for entry in followed.tools:
-        for block in walk(entry.process or ()):
-            for finding in block.check(config):
-                yield _doubt(f'agent "{followed.link.name}": `{block.address}`: {finding.message}', finding.hint)
+    for block in followed.blocks():
+        for finding in block.check(config):
+            yield _doubt(f'agent "{followed.link.name}": `{block.address}`: {finding.message}', finding.hint)
 
 
 async def _deeper(

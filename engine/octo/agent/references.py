@@ -18,6 +18,8 @@ Kind: TypeAlias = Literal["connector", "variable", "flow", "processor", "agent",
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CONNECTORS: Final = ("connector", "logger", "mcp")
+_ASKED: Final = "llm-"
+"""How the types of connectors begin that models are asked through."""
 _OF_KINDS: Final[tuple[tuple[str, tuple[str, ...], Kind], ...]] = (
     ("file", ("python", "ref"), "file"),
     ("id", ("template-resource", "ref"), "template"),
@@ -101,6 +103,7 @@ def _named_in(value: Mapping[str, Json]) -> Iterator[Reference]:
     for key in _CONNECTORS:
         if _is_name(value.get(key)):
             yield Reference("connector", value[key])
+    yield from (Reference("connector", name) for name in _standing_in(value) if _is_name(name))
     if _is_name(value.get("ref")):
         yield Reference("processor", value["ref"])
     if _is_name(value.get("flow")):
@@ -118,6 +121,15 @@ def _named_in(value: Mapping[str, Json]) -> Iterator[Reference]:
         if isinstance(prompt, dict) and prompt.keys() == {"resource"} and _is_name(prompt["resource"]):
             yield Reference("file", prompt["resource"])
     yield from _files_in(value)
+
+
+def _standing_in(value: Mapping[str, Json]) -> list[Json]:
+    """The connectors that stand in for one that is asked models, as they are written: one, or a list."""
+    settings = value.get("settings")
+    if not str(value.get("type")).startswith(_ASKED) or not isinstance(settings, dict):
+        return []
+    names = settings.get("fallback")
+    return names if isinstance(names, list) else [names]
 
 
 def _files_in(value: Mapping[str, Json]) -> Iterator[Reference]:

@@ -93,7 +93,7 @@ def not_found(name: str, known: Sequence[str], *, in_memory: bool = False) -> Us
     """The error of a name that no agent has."""
     from difflib import get_close_matches  # here, for most names are found
 
-    alike = [f"`{other}`" for other in get_close_matches(name, known, n=_ALIKE)]
+    alike = [f"`{other}`" for other in get_close_matches(name, dict.fromkeys(known), n=_ALIKE)]
     text = f'agent "{name}" not found'
     if alike:
         return UsageError(text, hint=f"did you mean {' or '.join(alike)}?")

@@ -165,8 +165,9 @@ class AiAgent(Block, InThread, Watched, Keyed, Agent, type="ai-agent", group="ai
         yield from self._check_memory([brain, *(tool.agent for tool in tools if isinstance(tool.agent, Brain))], config)
         yield from roster.check(roster.laid_over(tools, self.tool_inputs), brain, config)
         yield from roster.check_inputs(tools)
-        yield from roster.check_overlay(tools, self.tool_inputs)
-        yield from roster.check_enabled(tools, self._input("enabled_tools", brain))
+        named = getattr(brain, "tools", tools)  # those that cannot be read have names all the same
+        yield from roster.check_overlay(named, self.tool_inputs)
+        yield from roster.check_enabled(named, self._input("enabled_tools", brain))
 
     def _check_budget(self, brain: Brain, config: Config) -> Iterator[Finding]:
         """A limit of money needs someone who tells what a call costs."""

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from octo.block import Block
-from octo.config.address import find
+from octo.config.address import find, linked
 from octo.config.model import Config
-from octo.errors import UsageError
+from octo.errors import UsageError, near
 from octo.fields import Duration, Expression, Model
 from octo.values import Json
 
@@ -45,6 +45,9 @@ class Agent(Protocol):
     def callable_tools(self, config: Config) -> Iterable[CallableTool]:
         """The tools as the model has them in the block."""
 
+    def blocks(self) -> Iterable[Block]:
+        """The blocks of its tools, with their addresses in the block."""
+
 
 NO_AGENTS: Final[Mapping[str, Agent]] = MappingProxyType({})
 
@@ -64,25 +67,60 @@ def explain(config: Config, address: str, agents: Mapping[str, Agent] = NO_AGENT
     where it is written, the agent that says so, or `default`; an empty default is left out. Raises UsageError for an
     address that names no block.
     """
-    try:
-        block = find(config, address)
-    except UsageError as error:
-        hint = error.hint or "`octo graph` draws the blocks of a config"
-        raise UsageError(f"`{address}`: {error.message}", hint=hint) from error
+    block, title = _found(config, address, agents)
     agent = agents.get(block.address)
     owner = agent or (block if isinstance(block, HasTools) else None)
-    tools = [_tool(config, block, tool) for tool in owner.callable_tools(config)] if owner else []
+    places = _Places(config, block, title)
+    written = {key: {"value": value, "from": places.of_key(key)} for key, value in _written(block, agent)}
+    said = {key: {"value": value, "from": agent.title} for key, value in agent.settings()} if agent else {}
+    tools = [_tool(places, tool) for tool in owner.callable_tools(config)] if owner else []
     return {
         "address": block.address,
         "type": block.type,
         "label": block.label,
-        "from": str(config.origin.locate(block.place.path)),
-        "settings": {
-            **{key: {"value": value, "from": _origin(config, block, key)} for key, value in _written(block, agent)},
-            **({key: {"value": value, "from": agent.title} for key, value in agent.settings()} if agent else {}),
-        },
+        "from": places.of(),
+        "settings": {**written, **{key: setting for key, setting in said.items() if key not in written}},
         **({"tools": tools} if tools else {}),
     }
+
+
+class _Places(NamedTuple):
+    """Where the parts of a block are written: in a file, or by the agent whose tool has the block."""
+
+    config: Config
+    block: Block
+    title: str
+
+    def of(self, *path: str | int) -> str:
+        return self.title or str(self.config.origin.locate((*self.block.place.path, *path)))
+
+    def of_key(self, key: str) -> str:
+        return self.of(key) if _is_written(self.block, key) else "default"
+
+
+def _found(config: Config, address: str, agents: Mapping[str, Agent]) -> tuple[Block, str]:
+    """The block at an address, and the title of the agent that has it in a tool, if one does. Raises UsageError."""
+    try:
+        return find(config, address), ""
+    except UsageError as error:
+        inside = (agent for block, agent in agents.items() if address.startswith(f"{block}["))
+        known = {block.address: (block, agent.title) for agent in inside for block in agent.blocks()}
+        if address in known:
+            return known[address]
+        text, hint = error.message, error.hint
+        if _is_in_agent(config, address):
+            text = f"the tools of the agent have no such block (blocks: {', '.join(known) or 'none'})"
+            match = near(address, known)
+            hint = f"did you mean `{match}`?" if match else None
+        raise UsageError(f"`{address}`: {text}", hint=hint or "`octo graph` draws the blocks of a config") from error
+
+
+def _is_in_agent(config: Config, address: str) -> bool:
+    """Whether an address leads into a tool of an agent that a block links."""
+    try:
+        return linked(config, address)
+    except UsageError:  # it does, and nothing is there
+        return True
 
 
 def _written(block: Block, agent: Agent | None) -> Iterator[tuple[str, Json]]:
@@ -92,7 +130,7 @@ def _written(block: Block, agent: Agent | None) -> Iterator[tuple[str, Json]]:
             yield key, value
 
 
-def _tool(config: Config, block: Block, tool: CallableTool) -> dict[str, Json]:
+def _tool(places: _Places, tool: CallableTool) -> dict[str, Json]:
     """A tool, each of its parameters with what fills it in and the place where that is written."""
     parameters: dict[str, Json] = {}
     for name, binding, path in tool.parameters:
@@ -100,7 +138,7 @@ def _tool(config: Config, block: Block, tool: CallableTool) -> dict[str, Json]:
             parameters[name] = {"value": {"ai": True}, "from": "model"}
         else:
             written = {key: value for key, value in _fields(binding).items() if _is_written(binding, key)}
-            place = path if isinstance(path, str) else str(config.origin.locate((*block.place.path, *path)))
+            place = path if isinstance(path, str) else places.of(*path)
             parameters[name] = {"value": written, "from": place}
     return {"name": tool.name, "kind": tool.kind, "parameters": parameters}
 
@@ -133,10 +171,6 @@ def _fields(model: Model) -> dict[str, Json]:
     """The fields by their keys, without defaults that are empty."""
     values = {key: plain(getattr(model, name)) for key, name in model.yaml_keys().items()}
     return {key: value for key, value in values.items() if _is_written(model, key) or value not in (None, "", [], {})}
-
-
-def _origin(config: Config, block: Block, key: str) -> str:
-    return str(config.origin.locate((*block.place.path, key))) if _is_written(block, key) else "default"
 
 
 def _is_written(model: Model, key: str) -> bool:

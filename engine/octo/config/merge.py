@@ -26,7 +26,17 @@ def read(path: Path) -> tuple[Document, ...]:
             raise ConfigError([no_such_file(path)])
     except OSError as error:  # a name too long, a directory that may not be read
         raise ConfigError([_unreadable(path, error)]) from None
-    return _parse_all([path])
+    documents = _parse_all([path])
+    if any(_is_agent(document) for document in documents):
+        text = f"`{path}` holds an agent, and not a config"
+        raise ConfigError([Problem(text, hint="`octo validate` checks it; a config declares it, and links it")])
+    return documents
+
+
+def _is_agent(document: Document) -> bool:
+    """Whether a file of which the name says that it holds an agent does so."""
+    data = document.data
+    return document.file.lower().endswith(".agent.yaml") and isinstance(data, dict) and "flows" not in data
 
 
 def no_such_file(path: Path) -> Problem:

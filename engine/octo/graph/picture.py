@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
-from octo.block import Block, Branch, Chain
+from octo.block import Block, Branch, Chain, branches_of
 from octo.config.address import place_in
 from octo.config.address import walk as walk_blocks
 from octo.config.explain import plain
@@ -31,6 +31,8 @@ _ROLES: Final[Mapping[str, Role]] = {
 """What the chains under a key are for."""
 _TOOLS: Final = ("tools",)
 """Keys with what a model may call; not everything there has blocks of its own."""
+_BEHIND: Final = ("process", "flow", "agent")
+"""Keys that say what runs when a tool is called."""
 _SHOWN: Final = frozenset({*_TOOLS, "agent", "link"})
 """Keys that are shown in another way."""
 NO_AGENTS: Final[Mapping[str, Model]] = MappingProxyType({})
@@ -266,15 +268,18 @@ class _Painter:
         name = self.mask(str(getattr(tool, "name", "")))
         place_in(block, tool, (*_TOOLS, name))
         lane = self._called(tool)
-        return replace(lane, steps=self._steps(getattr(tool, "process", None) or ()))
+        chains = [] if lane.calls else [branch.chain for branch in branches_of(tool, ())]
+        return replace(lane, steps=self._steps(chains[0])) if chains else lane
 
     def _called(self, tool: Model) -> Lane:
         """A tool without blocks of its own."""
         if getattr(tool, "web_search", False):
             return Lane("web search", "tool", (), (), ("the web",))
         link = getattr(tool, "link", None)
-        calls = (f"agent {link}",) if link else names_in(tool, FlowName)
-        given = self._settings(tool, frozenset({"name", "agent", "process"}))
+        calls = (f"agent {link}",) if link else tuple(names_in(tool, FlowName))
+        if not calls and all(getattr(tool, key, None) is None for key in _BEHIND):
+            calls = ("what cannot be read",)
+        given = self._settings(tool, frozenset({"name", *_BEHIND}))
         return Lane(self.mask(str(getattr(tool, "name", ""))), "tool", given, (), tuple(map(self.mask, calls)))
 
     def _settings(self, model: Model, without: frozenset[str] = frozenset()) -> tuple[Setting, ...]:

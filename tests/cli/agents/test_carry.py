@@ -138,6 +138,43 @@ def test_no_credential_of_a_connector_is_carried_and_one_of_an_agent_is_told(age
         assert line in told.stdout
 
 
+@pytest.mark.parametrize("fallback", ["spare", "[spare]"], ids=["one", "a list"])
+def test_connectors_that_stand_in_are_carried_too(agents: Any, octo: Any, fallback: str) -> None:
+    key = "sk-" + "a" * 30
+    Path("app.yaml").write_text(
+        "connectors:\n"
+        f"  - {{name: main, type: llm-custom, settings: {{baseURL: 'http://a.example', fallback: {fallback}}}}}\n"
+        f"  - {{name: spare, type: llm-openai, settings: {{apiKey: {key}, fallback: last}}}}\n"
+        "  - {name: last, type: llm-scripted, settings: {turns: [{text: hi}]}}\n"
+        "  - {name: unused, type: llm-scripted, settings: {turns: [{text: hi}]}}\n"
+        "agents: {a: {connector: main, prompt: p}}\n",
+        encoding="utf-8",
+    )
+
+    assert agents("export a --with-deps --config app.yaml --out b.yaml", terminal="err").stderr == ""
+
+    text = Path("b.yaml").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("  - name")] == [
+        "  - name: SPARE_APIKEY",
+        "  - name: main",
+        "  - name: spare",
+        "  - name: last",
+        "  - name: a",
+    ]
+    assert key not in text
+    assert octo("validate", "--config", "b.yaml", environ={"SPARE_APIKEY": "k"}).status == 0
+
+
+def test_a_name_that_is_nearly_right_is_told_once(agents: Any, octo: Any) -> None:
+    octo("invoke", "--config", "app.yaml", "--flow", "find")
+
+    assert failure(agents("export dusk --with-deps --config app.yaml", terminal="err")) == (
+        'agent "dusk" not found',
+        "did you mean `desk`?",
+        2,
+    )
+
+
 @pytest.mark.parametrize("verb", ["import b.yaml", "deploy a --file a.yaml"])
 @pytest.mark.parametrize("prompt", ["", "prompt: null", "prompt: ' '"])
 def test_an_agent_without_a_prompt_does_not_come_into_the_store(agents: Any, verb: str, prompt: str) -> None:

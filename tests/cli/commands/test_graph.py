@@ -151,3 +151,39 @@ def test_a_store_that_cannot_be_read_is_told_and_what_is_declared_is_drawn(octo,
         "hint: move it away, or name another directory with `--store DIR`\n"
     )
     assert "├─ ai-agent  live  agent desk  [old]  input: body\n" in outcome.stdout
+
+
+def test_agents_inside_a_linked_one_are_drawn_and_tools_that_cannot_be_read_are_told(octo, tmp_path):
+    (tmp_path / "app.yaml").write_text(
+        """\
+connectors:
+  - { name: llm, type: llm-scripted, settings: { turns: [ { text: hi } ] } }
+  - { name: other, type: llm-scripted, settings: { turns: [ { text: hi } ] } }
+agents:
+  desk:
+    connector: llm
+    prompt: p
+    tools:
+      - { name: lost, description: d, process: [ { type: rest, connector: gone, method: GET, path: '"/"' } ] }
+      - { name: help, agent: { connector: other, prompt: q, tools: [ { name: call, description: c, process: [] } ] } }
+flows:
+  - { name: main, process: [ { type: ai-agent, name: live, agent: desk } ] }
+""",
+        encoding="utf-8",
+    )
+
+    assert octo("graph", "--config", "app.yaml").stdout == (
+        "main\n"
+        "└─ ai-agent  live  agent desk  [llm]\n"
+        "   ├─ tool lost  → what cannot be read  d\n"
+        "   └─ tool help\n"
+        "      └─ ai-agent  [other]  prompt: q\n"
+        "         └─ tool call  c  (nothing)\n"
+        "\n"
+        "connectors\n"
+        "├─ llm  llm-scripted  used by main.live\n"
+        "└─ other  llm-scripted  used by main.live[help].ai-agent\n"
+    )
+    mermaid = octo("graph", "--config", "app.yaml", "--format", "mermaid").stdout
+    assert '-.->|"tool lost"| b1n1(["what cannot be read"]):::tool\n' in mermaid
+    assert "what cannot be read" in octo("graph", "--config", "app.yaml", "--format", "html").stdout

@@ -168,3 +168,106 @@ def test_a_wrong_kind_is_told_with_its_key_and_what_was_found(
         message,
         hint,
     )
+
+
+LINKED = """\
+connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]
+agents:
+  desk:
+    connector: m
+    prompt: p
+    input: '"hello"'
+    enabledTools: [look]
+    tools:
+      - {name: look, process: [{type: if, name: ask, condition: 'true', then: {process: [{type: log, message: '1'}]}}]}
+      - {name: lost, process: [{type: rest, connector: gone, method: GET, path: '"/"'}]}
+      - {name: help, agent: {connector: m, prompt: q, tools: [{name: call, description: c, flow: main}]}}
+flows:
+  - name: main
+    process:
+      - {type: ai-agent, name: answer, agent: desk, enabledTools: [lost, lots], toolInputs: {lost: {a: 1}}}
+"""
+
+
+def test_a_tool_that_cannot_work_is_there_to_be_named(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(LINKED, encoding="utf-8")
+
+    told = octo("validate", "--config", "app.yaml", "--json")
+
+    assert told.status == 0
+    assert [(one["message"], one["hint"]) for one in json.loads(told.stdout)["problems"]] == [
+        ('connector "gone" is not configured', "known names: `m`"),
+        ("ai-agent: no tool `lots` is there to enable", "did you mean `lost`?"),
+    ]
+
+
+def test_what_the_block_says_itself_counts_in_the_explanation(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(LINKED, encoding="utf-8")
+
+    settings = json.loads(octo("validate", "--config", "app.yaml", "--explain", "main.answer").stdout)["settings"]
+
+    assert settings["enabledTools"] == {"value": ["lost", "lots"], "from": "app.yaml:15:67"}
+    assert settings["input"] == {"value": '"hello"', "from": "agent desk"}
+
+
+def test_blocks_in_tools_of_a_linked_agent_are_explained(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(LINKED, encoding="utf-8")
+
+    def explained(address: str) -> Any:
+        return octo("validate", "--config", "app.yaml", "--explain", address, terminal="err")
+
+    assert json.loads(explained("main.answer[look].ask[then].log").stdout) == {
+        "address": "main.answer[look].ask[then].log",
+        "type": "log",
+        "label": "log",
+        "from": "agent desk",
+        "settings": {
+            "full": {"from": "default", "value": False},
+            "level": {"from": "default", "value": "info"},
+            "message": {"from": "agent desk", "value": "1"},
+        },
+    }
+    nested = json.loads(explained("main.answer[help].ai-agent").stdout)
+    assert nested["settings"]["prompt"] == {"value": "q", "from": "agent desk"}
+    assert nested["tools"] == [{"kind": "flow main", "name": "call", "parameters": {}}]
+    assert explained("main.answer[look].ask[then].lag").stderr.endswith(
+        "error: `main.answer[look].ask[then].lag`: the tools of the agent have no such block (blocks: "
+        "main.answer[look].ask, main.answer[look].ask[then].log, main.answer[help].ai-agent)\n"
+        "hint: did you mean `main.answer[look].ask[then].log`?\n"
+    )
+
+
+def test_what_is_wrong_in_an_agent_inside_a_stored_one_is_told(octo: Any, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]\n"
+        "flows: [{name: f, process: [{type: ai-agent, name: b, agent: desk}]}]\n",
+        encoding="utf-8",
+    )
+    inner = "{connector: m, prompt: q, tools: [{name: r, description: d, flow: nowhere}]}"
+    deployed = octo(
+        "agents",
+        "deploy",
+        "desk",
+        "--file",
+        "-",
+        stdin=f"connector: m\nprompt: p\ntools: [{{name: n, agent: {inner}}}]\n",
+    )
+    assert deployed.status == 0
+
+    told = octo("validate", "--config", "app.yaml", "--json")
+
+    assert [one["message"] for one in json.loads(told.stdout)["problems"]] == [
+        'agent "desk": `f.b[n].ai-agent`: ai-agent tool `r`: flow "nowhere" is not registered'
+    ]
+
+
+@pytest.mark.parametrize("command", [("graph",), ("invoke", "--flow", "f"), ("agents", "check")])
+def test_a_file_with_an_agent_is_no_config(octo: Any, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "desk.agent.yaml").write_text("connector: m\nprompt: p\n", encoding="utf-8")
+
+    assert octo(*command, "--config", "desk.agent.yaml", terminal="err") == (
+        "",
+        "error: `desk.agent.yaml` holds an agent, and not a config\n"
+        "hint: `octo validate` checks it; a config declares it, and links it\n",
+        2,
+    )
