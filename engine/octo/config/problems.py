@@ -397,7 +397,9 @@ def _classes(annotation: Any) -> Iterator[type]:
 def _named(path: Path, message: str) -> str:
     """What was expected, with the key where it was."""
     key = next((step for step in reversed(path) if isinstance(step, str)), None)
-    return f"`{shortened(key)}`: {message}" if key else message
+    if key is None:
+        return message
+    return f"`{shortened(key)}`: {message}" if path[-1] == key else f"an entry of `{shortened(key)}`: {message}"
 
 
 def _counts_faulty_items(details: ErrorDetails) -> bool:

@@ -154,6 +154,12 @@ flows:
         ("{a: {prompt: [1]}}", "1:22", "`prompt`: expected text, found a list", None),
         ("{a: {prompt: 5}}", "1:22", "`prompt`: expected text, found the number 5", 'put it in quotes: "5"'),
         ("{a: {maxIterations: 1.5}}", "1:29", "`maxIterations`: expected a whole number, found the number 1.5", None),
+        (
+            "{a: {tools: [hello]}}",
+            "1:22",
+            "an entry of `tools`: expected a mapping, found text",
+            "a mapping has a `key: value` on each line",
+        ),
         ("{a: {temperature: true}}", "1:27", "`temperature`: expected a number, found the boolean true", None),
     ],
 )

@@ -32,7 +32,7 @@ HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 
 async def asked(url: str, path: str, body: Any = HELLO, **headers: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         return await client.post(url + path, content=content, headers=named)
 
