@@ -274,7 +274,7 @@ class Stage:
     async def execute(self, block: Block, message: Message, run: Run) -> Message:
         """Run a block under the eyes of its spies; halt after it if the breakpoint stands there."""
         path = self._place(block)
-        self.reached.add(path)
+        self.reached.add(block.place.path)
         try:
             watch = self._spied if path in self._spies else self._halting
             after = await watch(block, message, run)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from octo.agent import authored, files
 from octo.agent.declared import Declared
-from octo.agent.references import Reference, references
+from octo.agent.references import Reference, references, variables_in
 from octo.config import literal
 from octo.config.resources import read_text
 from octo.errors import ConfigError, OctoError, Problem
@@ -43,11 +43,11 @@ def bundle(wanted: Iterable[Reference], value_of: ValueOf, config: Config | None
     left: list[str] = []
     queue = list(dict.fromkeys(wanted))
     for reference in queue:
-        needed: Iterable[Reference] = ()
+        needed: list[Reference] = []
         if reference.kind == "file" and config is not None:
             try:
                 texts[reference.name] = text = read_text(config.root, reference.name)
-                needed = files.needs(reference.name, text, config.root)
+                needed = [*files.needs(reference.name, text, config.root)]
             except OctoError as error:
                 left.append(f"{reference} is needed, and cannot be carried: {error.message}")
         elif found := _entry(reference, value_of, written):
@@ -55,6 +55,7 @@ def bundle(wanted: Iterable[Reference], value_of: ValueOf, config: Config | None
             if entry not in parts.setdefault(section, []):
                 parts[section].append(entry)
             needed = [Reference("file", entry["resource"])] if section == "resources" else references(entry)
+            needed += [one for one in variables_in(entry) if written is not None and written.entry(one)]
         elif reference.kind in ("skill", "template"):  # by its path, without a declaration
             needed = [Reference("file", reference.name)]
         else:

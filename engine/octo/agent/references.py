@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["connector", "variable", "flow", "processor", "agent", "skill", "template", "file"]
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_READ: Final = re.compile(r"""(?<![\w.])env(?:\.\??([A-Za-z_]\w*)|\[\??\s*["']([A-Za-z_]\w*)["']\s*\])""")
+"""A variable in an expression."""
 _CONNECTORS: Final = ("connector", "logger", "mcp")
 _ASKED: Final = "llm-"
 """How the types of connectors begin that models are asked through."""
@@ -75,6 +77,19 @@ def missing(value: Mapping[str, Json], config: Config, known: Collection[str]) -
         return reference.name in there[reference.kind]
 
     return [reference for reference in references(value) if not is_there(reference)]
+
+
+def variables_in(value: Json) -> Iterator[Reference]:
+    """Variables that expressions in a value may read, such as `env.NAME`; any other text may say that, too."""
+    match value:
+        case str():
+            yield from (Reference("variable", one or other) for one, other in _READ.findall(value))
+        case list():
+            for item in value:
+                yield from variables_in(item)
+        case dict():
+            for item in value.values():
+                yield from variables_in(item)
 
 
 def templates_in(text: str) -> Iterator[Reference]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from octo.block import Block, Branch, Chain
+from octo.block import Block, Branch, Chain, branches_of
+from octo.config.address import place_in
 from octo.config.document import Path as Keys
 from octo.config.model import Config
 from octo.errors import Location
 
 Kind: TypeAlias = Literal["flow", "block", "branch", "tool", "error path", "default path"]
+
+Locate: TypeAlias = Callable[[Keys], Location]
+"""Finds the place in a file for the place of a block."""
 
 KINDS: Final[tuple[Kind, ...]] = ("flow", "block", "branch", "tool", "error path", "default path")
 
@@ -74,25 +78,44 @@ def parts(config: Config) -> Iterator[Part]:
     """Everything that may be reached, each chain before its blocks."""
     for flow in config.flows:
         if flow.process:
-            yield _chain("flow", flow.title, flow.process, config)
-            yield from _blocks(flow.process, config)
+            yield from _chain("flow", flow.title, flow.process, config.origin.locate, config)
         if flow.error:
-            yield _chain("error path", f"{flow.title}[error]", flow.error, config)
-            yield from _blocks(flow.error, config)
+            yield from _chain("error path", f"{flow.title}[error]", flow.error, config.origin.locate, config)
 
 
-def _blocks(chain: Chain, config: Config) -> Iterator[Part]:
+def _chain(
+    kind: Kind, address: str, chain: Chain, locate: Locate, config: Config, *, nested: bool = False
+) -> Iterator[Part]:
+    keys = chain[0].place.path
+    yield Part(kind, address, keys, locate(keys))
     for block in chain:
-        yield Part("block", block.address, block.place.path, config.origin.locate(block.place.path))
+        yield Part("block", block.address, block.place.path, locate(block.place.path))
         for branch in block.branches():
             if branch.chain:
-                yield _chain(_kind(block, branch), f"{block.address}[{branch.name}]", branch.chain, config)
-                yield from _blocks(branch.chain, config)
+                inner = f"{block.address}[{branch.name}]"
+                yield from _chain(_kind(block, branch), inner, branch.chain, locate, config, nested=nested)
+        yield from _of_agent(block, config, nested=nested)
 
 
-def _chain(kind: Kind, address: str, chain: Chain, config: Config) -> Part:
-    keys = chain[0].place.path
-    return Part(kind, address, keys, config.origin.locate(keys))
+def _of_agent(block: Block, config: Config, *, nested: bool) -> Iterator[Part]:
+    """The tools of an agent that a block links, if the config declares it; a nested one works without agents."""
+    link = getattr(block, "link", None)
+    if link is None or link.version is not None:
+        return
+    for declared in config.declared_agents:
+        tools = getattr(declared.agent, "tools", ()) if declared.name == link.name else ()
+        for index, tool in enumerate(tools):
+            path = ("tools", tool.name)
+            start, written = (*block.place.path, *path), (*declared.path, "tools", index)
+
+            def locate(keys: Keys, start: Keys = start, written: Keys = written) -> Location:
+                return config.origin.locate((*written, *keys[len(start) :]))
+
+            place_in(block, tool, path)
+            for branch in branches_of(tool, path):
+                if branch.chain and not (nested and branch.lone):
+                    inner = f"{block.address}[{branch.name}]"
+                    yield from _chain("tool", inner, branch.chain, locate, config, nested=branch.lone)
 
 
 def _kind(block: Block, branch: Branch) -> Kind:

@@ -165,6 +165,41 @@ def test_connectors_that_stand_in_are_carried_too(agents: Any, octo: Any, fallba
     assert octo("validate", "--config", "b.yaml", environ={"SPARE_APIKEY": "k"}).status == 0
 
 
+def test_variables_that_expressions_read_are_carried_too(agents: Any, octo: Any) -> None:
+    Path("app.yaml").write_text(
+        "env: [{name: RATE, default: '3'}, {name: CITY, default: Oslo}, {name: ZONE, default: z}, {name: UNUSED}]\n"
+        "connectors:\n"
+        "  - name: m\n"
+        "    type: llm-scripted\n"
+        "    settings: {turns: [{calls: [{name: t, args: {}}]}, {text: ok}]}\n"
+        "agents:\n"
+        "  a:\n"
+        "    connector: m\n"
+        "    prompt: Read env.NOTHING, and my.env.UNUSED.\n"
+        "    tools:\n"
+        "      - {name: t, inputs: {zone: {expr: 'env[\"ZONE\"]'}}, flow: rate}\n"
+        "flows:\n"
+        "  - {name: rate, process: [{type: set-payload, settings: {value: 'env.RATE + env.?CITY.orValue(\"\")'}}]}\n"
+        "  - {name: main, process: [{type: ai-agent, agent: a, name: b}]}\n",
+        encoding="utf-8",
+    )
+
+    assert agents("export --flow main --with-deps --config app.yaml --out there.yaml", terminal="err").stderr == ""
+
+    text = Path("there.yaml").read_text(encoding="utf-8")
+    assert text.partition("connectors:")[0].splitlines()[1:] == [
+        "env:",
+        "  - name: ZONE",
+        "    default: z",
+        "  - name: RATE",
+        "    default: '3'",
+        "  - name: CITY",
+        "    default: Oslo",
+    ]
+    told = octo("invoke", "--config", "there.yaml", "--flow", "main", "-v", "--store", ":memory:")
+    assert 'result="\\"3Oslo\\""' in told.stderr
+
+
 def test_a_name_that_is_nearly_right_is_told_once(agents: Any, octo: Any) -> None:
     octo("invoke", "--config", "app.yaml", "--flow", "find")
 

@@ -114,3 +114,51 @@ async def test_reports_tell_the_coverage(tmp_path, monkeypatch):
     (told,) = json.loads(dumps(reports.as_json(report)))["coverage"]
     assert (told["config"], told["reached"]["tool"]) == ("app.yaml", {"reached": 1, "total": 2})
     assert told["missing"][0] == {"kind": "tool", "address": "main.gate[then].agent[two]", "at": "app.yaml:17:62"}
+
+
+LINKED = """\
+connectors:
+  - name: m
+    type: llm-scripted
+    settings: { turns: [ { calls: [ { name: one }, { name: ask, args: { user_message: hi } } ] }, { text: done } ] }
+  - { name: n, type: llm-scripted, settings: { turns: [ { calls: [ { name: in } ] }, { text: fine } ] } }
+agents:
+  desk:
+    connector: m
+    prompt: Do it.
+    tools:
+      - name: one
+        process:
+          - { type: if, condition: 'true', then: { process: [ { type: log } ] }, else: { process: [ { type: log } ] } }
+      - { name: two, process: [ { type: log } ] }
+      - { name: ask, agent: expert }
+  expert:
+    connector: n
+    prompt: Say it.
+    tools:
+      - { name: in, process: [ { type: log } ] }
+      - { name: out, process: [ { type: log } ] }
+      - { name: again, agent: desk }
+flows:
+  - { name: main, process: [ { type: ai-agent, name: a, agent: desk } ] }
+  - { name: pinned, process: [ { type: ai-agent, name: a, agent: desk@1 } ] }
+"""
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["in process", "isolated"])
+@pytest.mark.parametrize("more", ["", ", spies: { 'main.a[one].if': { count: 1 } }"], ids=["alone", "spied"])
+async def test_tools_of_a_linked_agent_count_where_it_is_linked(tmp_path, isolated, more):
+    around = {"command": COMMAND, "environ": dict(os.environ)} if isolated else {}
+    suite = f"flow: main\ncases:\n  - {{ name: asks, expect: {{ body: done }}{more} }}\n"
+    runner = Runner(Surroundings(**{"environ": {}, "cwd": tmp_path, "coverage": True, **around}))
+    await runner.run(trials(pairs([write(tmp_path, LINKED, suite)])), lambda result: None)
+    runner.workspace.remove()
+    (coverage,) = runner.coverage.values()
+
+    assert missing(coverage) == [
+        ("branch", "main.a[one].if[else]", 13),
+        ("tool", "main.a[two]", 14),
+        ("tool", "main.a[ask].ai-agent[out]", 21),
+        ("flow", "pinned", 25),
+    ]
+    assert coverage.counts() == {"flow": (1, 2), "block": (5, 9), "branch": (1, 2), "tool": (3, 5)}
