@@ -102,7 +102,10 @@ async def drafts(store: Store, user: str) -> list[tuple[str, int | None]]:
 
 
 async def check_pins(runtime: Runtime) -> None:
-    """Raises ConfigError for blocks that link a version which the store does not keep, as far as it can be read."""
+    """Raises ConfigError for blocks that link a version which the store does not keep, as far as it can be read.
+
+    One in memory never kept any: there only those blocks fail that run.
+    """
     pins = [(block, link) for block, link in of(runtime.config) if link.version and not isinstance(block, LinkedTool)]
 
     def lost(db: Connection) -> list[Problem]:
@@ -114,7 +117,7 @@ async def check_pins(runtime: Runtime) -> None:
                 found.append(Problem(error.message, place, error.hint))
         return found
 
-    if not pins:
+    if not pins or runtime.store.path is None:
         return
     broken: list[Problem] = []
     try:

@@ -45,6 +45,9 @@ class Change:
     note: str = ""
 
 
+_IN_MEMORY: Final = "the store is in memory; `--store DIR` names one that keeps agents"
+
+
 @dataclass(frozen=True, slots=True)
 class Deployed:
     """What came of writing a value."""
@@ -84,6 +87,8 @@ async def resolve(
     if found is None:
         known: list[str] = await store.read(agents.names, [])
         raise not_found(name, [*known, *declared], in_memory=store.path is None)
+    if isinstance(found, UsageError) and store.path is None:
+        raise UsageError(found.message, hint=_IN_MEMORY)
     if isinstance(found, OctoError):
         raise found
     return found
@@ -98,7 +103,7 @@ def not_found(name: str, known: Sequence[str], *, in_memory: bool = False) -> Us
     if alike:
         return UsageError(text, hint=f"did you mean {' or '.join(alike)}?")
     if in_memory:
-        return UsageError(text, hint="the store is in memory; `--store DIR` names one that keeps agents")
+        return UsageError(text, hint=_IN_MEMORY)
     return UsageError(text, hint="`octo agents list` shows which agents there are")
 
 

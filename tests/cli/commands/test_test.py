@@ -386,3 +386,23 @@ def test_what_python_code_prints_is_no_part_of_the_report(octo, test, tmp_path, 
     ran = octo("test", "--json", *args, environ={"PATH": os.environ["PATH"]})
 
     assert json.loads(ran.stdout)["suites"][0]["cases"][0]["stderr"] == "one two"
+
+
+def test_a_pin_to_a_version_of_another_store_harms_no_case_but_those_that_run_it(octo, tmp_path):
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]\n"
+        "agents: {desk: {connector: m, prompt: p}}\n"
+        "flows:\n"
+        "  - {name: live, process: [{type: ai-agent, name: a, agent: desk}]}\n"
+        "  - {name: pinned, process: [{type: ai-agent, name: a, agent: desk@2}]}\n",
+        encoding="utf-8",
+    )
+    for flow, more in (("live", ""), ("pinned", "  - {name: mocked, mocks: {pinned.a: {default: {body: 1}}}}\n")):
+        suite = f"flow: {flow}\ncases:\n  - {{name: runs, expect: {{body: hi}}}}\n{more}"
+        (tmp_path / f"{flow}_test.yaml").write_text(suite, encoding="utf-8")
+
+    assert octo("test", "live_test.yaml", "--config", "app.yaml").status == 0
+    told = octo("test", "pinned_test.yaml", "--config", "app.yaml")
+    assert told.status == 1
+    assert 'expect: the flow failed: block "a": agent "desk" has no version 2: version 1 is kept\n' in told.stdout
+    assert "\n1 passed, 1 failed, 0 errored, 0 skipped" in told.stdout

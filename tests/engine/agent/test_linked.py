@@ -139,7 +139,7 @@ async def test_what_the_store_could_not_take_counts_as_the_config_declares_it():
             "agent: triage@7",
             {"triage": TRIAGE},
             'agent "triage" has no version 7: version 1 is kept',
-            "`octo agents history triage` lists them",
+            "the store is in memory; `--store DIR` names one that keeps agents",
             id="pin",
         ),
         pytest.param(

@@ -73,7 +73,7 @@ def test_a_sound_link_has_nothing_wrong_with_it():
                 False,
                 ("agent",),
                 'agent "triage" has no version 3: version 1 is kept',
-                "`octo agents history triage` lists them",
+                "the store is in memory; `--store DIR` names one that keeps agents",
             ),
             id="no version",
         ),
@@ -254,9 +254,9 @@ async def test_drafts_of_a_user_are_listed():
         assert await links.drafts(store, "bob") == []
 
 
-async def test_a_version_that_is_not_kept_is_refused_before_anything_runs():
+async def test_a_version_that_is_not_kept_is_refused_before_anything_runs(tmp_path):
     config = config_of("agent: triage@3")
-    with Store() as store:
+    with Store(tmp_path) as store:
         await versions.deploy(store, "triage", TRIAGE, ME)
         with pytest.raises(ConfigError) as caught:
             async with Runtime(config, store=store):
