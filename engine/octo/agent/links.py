@@ -202,7 +202,7 @@ async def _follow(
     findings += () if is_own else _in_tools(followed, config)
     for entry in tools:
         if entry.link is not None:
-            findings += await _deeper(link, entry, entry.link, store, pending, told=is_own)
+            findings += await _deeper(followed, entry, entry.link, config, store, pending, own, told=is_own)
         for inner in walk(entry.process or ()):
             if not is_own and isinstance(inner, Links) and inner.link is not None:
                 for broken in await _missing(inner.link, store, pending):
@@ -258,21 +258,35 @@ def _in_tools(followed: Followed, config: Config) -> Iterator[Finding]:
 
 
 async def _deeper(
-    link: Link, entry: Entry, nested: Link, store: Store, pending: Mapping[str, dict[str, Json]], *, told: bool
+    outer: Followed,
+    entry: Entry,
+    nested: Link,
+    config: Config,
+    store: Store,
+    pending: Mapping[str, dict[str, Json]],
+    own: Mapping[str, str],
+    *,
+    told: bool,
 ) -> list[Finding]:
     """What is wrong with an agent that a tool of an agent names; that there is none may be `told` elsewhere."""
-    start = f'agent "{link.name}": tool `{entry.name}`'
+    start = f'agent "{outer.link.name}": tool `{entry.name}`'
     try:
         found = await versions.resolve(store, nested.name, nested.version, declared=pending)
     except OctoError as error:
         return [] if told else [_doubt(f"{start}: {error.message}", error.hint)]
+    findings: list[Finding] = []
+    if own.get(nested.name) != found.hash:
+        try:
+            linked.read(found, outer.block, config, lambda keys: None)
+        except OctoError as error:
+            findings.append(_doubt(f"{start}: {error.message}", error.hint))
     tools = found.value.get("tools")
     deep = [tool for tool in tools if isinstance(tool, dict) and tool.get("agent")] if isinstance(tools, list) else []
-    names = ", ".join(f"`{tool.get('name')}`" for tool in deep)
-    hint = "agents nest one level deep"
-    return [_doubt(f'{start}: tools of agent "{nested.name}" that are agents are not offered: {names}', hint)] * bool(
-        deep
-    )
+    if deep:
+        names = ", ".join(f"`{tool.get('name')}`" for tool in deep)
+        text = f'{start}: tools of agent "{nested.name}" that are agents are not offered: {names}'
+        findings.append(_doubt(text, "agents nest one level deep"))
+    return findings
 
 
 def problems(config: Config, followed: Sequence[Followed]) -> list[Problem]:

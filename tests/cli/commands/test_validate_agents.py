@@ -267,6 +267,27 @@ def test_what_is_wrong_in_an_agent_inside_a_stored_one_is_told(octo: Any, tmp_pa
     ]
 
 
+@pytest.mark.parametrize("outer", ["deployed", "declared"])
+def test_that_a_stored_agent_cannot_work_as_a_tool_of_another_is_told(octo: Any, tmp_path: Path, outer: str) -> None:
+    value = "{connector: m, prompt: p, tools: [{name: n, agent: inner}]}"
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]\n"
+        "flows: [{name: f, process: [{type: ai-agent, name: b, agent: desk}]}]\n"
+        + (f"agents: {{desk: {value}}}\n" if outer == "declared" else ""),
+        encoding="utf-8",
+    )
+    octo("agents", "deploy", "inner", "--file", "-", stdin="connector: gone\nprompt: q\n")
+    if outer == "deployed":
+        octo("agents", "deploy", "desk", "--file", "-", stdin=value)
+
+    told = octo("validate", "--config", "app.yaml", "--json")
+
+    assert told.status == 0
+    assert [(one["message"], one["hint"]) for one in json.loads(told.stdout)["problems"]] == [
+        ('agent "desk": tool `n`: agent "inner": `connector`: connector "gone" is not configured', "known names: `m`")
+    ]
+
+
 @pytest.mark.parametrize("command", [("graph",), ("invoke", "--flow", "f"), ("agents", "check")])
 def test_a_file_with_an_agent_is_no_config(octo: Any, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "desk.agent.yaml").write_text("connector: m\nprompt: p\n", encoding="utf-8")
