@@ -57,3 +57,26 @@ async def failures(folder: Path, flow: str, case: str, more: str = "") -> list[s
     (result,) = await run(folder, SHOP, suite, environ={"API_KEY": "s3cret-value"})
     assert result.status in ("failed", "passed"), result.error
     return [line for failure in result.failures for line in failure.lines]
+
+
+SLOW = """
+    flows:
+      - name: hangs
+        process: [ { type: python, name: sleep, settings: { file: slow.py, function: hang } } ]
+      - name: deaf
+        process: [ { type: python, name: sleep, settings: { file: slow.py, function: deaf } } ]
+"""
+
+FUNCTIONS = """
+import asyncio
+
+async def hang(body):
+    await asyncio.sleep(60)
+
+async def deaf(body):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+"""

@@ -4,31 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shop import PRICED, SHOP, failures
+from shop import FUNCTIONS, PRICED, SHOP, SLOW, failures
 from suites import run, told
-
-SLOW = """
-    flows:
-      - name: hangs
-        process: [ { type: python, name: sleep, settings: { file: slow.py, function: hang } } ]
-      - name: deaf
-        process: [ { type: python, name: sleep, settings: { file: slow.py, function: deaf } } ]
-"""
-
-FUNCTIONS = """
-import asyncio
-
-async def hang(body):
-    await asyncio.sleep(60)
-
-async def deaf(body):
-    while True:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
-"""
-
 
 # ---------------------------------------------------------------- the outcome
 

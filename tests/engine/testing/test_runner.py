@@ -17,31 +17,8 @@ from octo.testing.pairing import pairs
 from octo.testing.results import Result
 from octo.testing.runner import Runner, Surroundings
 from octo.testing.trial import shuffled, trials
-from shop import SHOP, statuses
+from shop import FUNCTIONS, SHOP, SLOW, statuses
 from suites import COMMAND, run, write
-
-SLOW = """
-    flows:
-      - name: hangs
-        process: [ { type: python, name: sleep, settings: { file: slow.py, function: hang } } ]
-      - name: deaf
-        process: [ { type: python, name: sleep, settings: { file: slow.py, function: deaf } } ]
-"""
-
-FUNCTIONS = """
-import asyncio
-
-async def hang(body):
-    await asyncio.sleep(60)
-
-async def deaf(body):
-    while True:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
-"""
-
 
 # ---------------------------------------------------------------- what a case is made of
 
