@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -147,9 +147,24 @@ class PlainEntry(Model):
         described = next(text for text in about if text.strip())
         return ToolDefinition(self.name, described, shown_schema(self.schema_of_all, self.filled))
 
+    def spelled(self, name: str) -> str:
+        """A parameter in the spelling that stands for all spellings of it."""
+        return name
+
+    def spelled_twice(self, inputs: Iterable[str]) -> tuple[str, str] | None:
+        """Two names that are spellings of one parameter, if there are such."""
+        seen: dict[str, str] = {}
+        for name in inputs:
+            other = seen.setdefault(self.spelled(name), name)
+            if other != name:
+                return other, name
+        return None
+
     def laid_over(self, inputs: Mapping[str, Binding]) -> Self:
         """The same tool with some of its parameters bound in another way."""
-        changed = self.model_copy(update={"inputs": {**self.inputs, **inputs}})
+        over = {self.spelled(name) for name in inputs}
+        kept = {name: one for name, one in self.inputs.items() if name in inputs or self.spelled(name) not in over}
+        changed = self.model_copy(update={"inputs": {**kept, **inputs}})
         for worked_out in ("filled", "checker"):  # from the bindings before
             changed.__dict__.pop(worked_out, None)
         return changed

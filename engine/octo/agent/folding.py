@@ -61,7 +61,11 @@ def _prompt(prompt: Json, read: Callable[[str], str]) -> Json:
 
 def _tool(tool: Mapping[str, Json], inputs: Mapping[str, Json]) -> dict[str, Json]:
     """A tool with the bindings of its block, and with the description that one in a block needs."""
-    bound = {**(tool.get("inputs") or {}), **inputs}
+    own = tool.get("inputs") or {}
+    if "agent" in tool:  # what that is given has several spellings
+        over = {SPELLINGS.get(name, name) for name in inputs}
+        own = {name: one for name, one in own.items() if name in inputs or SPELLINGS.get(name, name) not in over}
+    bound = {**own, **inputs}
     found = {**tool, "inputs": bound} if bound else dict(tool)
     if "process" in tool and not str(tool.get("description") or "").strip():
         found["description"] = tool.get("name")

@@ -49,6 +49,8 @@ _MEMORY: Final = ("memoryId", "memory_id")
 _HISTORY: Final = ("previousMessages", "previous_messages")
 _INPUTS: Final = frozenset({TASK, *_FILES, *_NARROWING, *_MEMORY, *_HISTORY})
 """What a nested agent takes; all but the task come from bindings."""
+_SPELLINGS: Final = {name: names[0] for names in (_FILES, _NARROWING, _MEMORY, _HISTORY) for name in names}
+"""Each of them by its spellings."""
 
 _MISPLACED: Final[Mapping[str, str]] = {
     **OF_BLOCKS,
@@ -245,6 +247,9 @@ class Entry(PlainEntry):
     def link(self) -> Link | None:
         """The agent that it names, if it does."""
         return self.agent.link if isinstance(self.agent, LinkedTool) else None
+
+    def spelled(self, name: str) -> str:
+        return name if self.agent is None else _SPELLINGS.get(name, name)
 
     def check(self, config: Config) -> Iterator[Finding]:
         yield from super().check(config)

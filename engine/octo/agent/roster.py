@@ -177,8 +177,14 @@ def _faults_of_kind(
         case [key]:
             for useless in entry.useless:
                 yield f"{tool}: `{useless}` has no effect beside `{key}`", (index, useless), "remove it"
+            if twice := entry.spelled_twice(entry.inputs):
+                yield f"{tool}: {_two_spellings(*twice)}", (index, "inputs", twice[1]), "keep one of them"
         case keys:
             yield f"{tool}: {' and '.join(f'`{key}`' for key in keys)} exclude each other", (index,), "keep one of them"
+
+
+def _two_spellings(one: str, other: str) -> str:
+    return f"`{one}` and `{other}` are two spellings of one key"
 
 
 def _faults_of_search(
@@ -251,6 +257,9 @@ def check_overlay(entries: Sequence[PlainEntry], overlay: Overlay) -> Iterator[F
             hint = did_you_mean(name, known)
             yield Finding(f"ai-agent: no tool `{name}` is there to bind", ("toolInputs", name), hint, warning=True)
             continue
+        if twice := entry.spelled_twice(inputs):
+            text = f"ai-agent tool `{name}`: {_two_spellings(*twice)}"
+            yield Finding(text, ("toolInputs", name, twice[1]), "keep one of them")
         yield from _check_parameters(entry, inputs, ("toolInputs", name))
 
 

@@ -298,3 +298,101 @@ def test_a_file_with_an_agent_is_no_config(octo: Any, tmp_path: Path, command: t
         "hint: `octo validate` checks it; a config declares it, and links it\n",
         2,
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "over"),
+    [
+        (("memoryId", "enabledTools"), ("memory_id", "enabled_tools")),
+        (("memory_id", "enabled_tools"), ("memoryId", "enabledTools")),
+    ],
+    ids=["the older over the newer", "the newer over the older"],
+)
+@pytest.mark.parametrize("kind", ["linked", "inline"])
+def test_what_a_block_binds_counts_in_either_spelling(
+    octo: Any, tmp_path: Path, kind: str, own: tuple[str, str], over: tuple[str, str]
+) -> None:
+    tools = (
+        f"[{{name: n, inputs: {{{own[0]}: hers, {own[1]}: {{value: [one]}}}}, agent: {{connector: m, prompt: q, "
+        "description: d, memory: {kind: window, contextLength: 4}, tools: [{name: one, description: d, process: []}, "
+        "{name: two, description: d, process: []}]}}]"
+    )
+    (tmp_path / "app.yaml").write_text(
+        "connectors:\n"
+        "  - name: m\n"
+        "    type: llm-scripted\n"
+        "    settings:\n"
+        "      rules:\n"
+        '        - when: \'system.contains("OUT") && last.role == "user"\'\n'
+        "          calls: [{name: n, args: {user_message: a}}]\n"
+        "        - {when: 'last.role == \"user\"', calls: [{name: one}, {name: two}]}\n"
+        "        - {when: 'true', text: done}\n"
+        f"agents: {{desk: {{connector: m, prompt: OUT, tools: {tools}}}}}\n"
+        "flows:\n"
+        "  - name: f\n"
+        "    process:\n"
+        "      - type: ai-agent\n"
+        "        name: a\n"
+        + (
+            "        agent: desk\n"
+            if kind == "linked"
+            else f"        connector: m\n        prompt: OUT\n        tools: {tools}\n"
+        )
+        + f"        toolInputs: {{n: {{{over[0]}: ours, {over[1]}: {{value: [two]}}}}}}\n",
+        encoding="utf-8",
+    )
+
+    ran = octo("invoke", "--config", "app.yaml", "--flow", "f", "-v")
+
+    assert ran.status == 0
+    assert 'tool=one result="unknown tool' in ran.stderr
+    assert 'tool=two result="unknown tool' not in ran.stderr
+    key = octo("memory", "key", "ours", "--flow", "f", "--workspace", "").stdout.strip()
+    assert [one["id"] for one in json.loads(octo("memory", "list", "--config", "app.yaml").stdout)["memories"]] == [key]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "over", "place"),
+    [("{memoryId: a, memory_id: b}", "{}", "agents"), ("{}", "{memory_id: a, memoryId: b}", "flows")],
+    ids=["in the agent", "in the block"],
+)
+def test_both_spellings_of_an_input_are_refused(octo: Any, tmp_path: Path, inputs: str, over: str, place: str) -> None:
+    nested = "{connector: m, prompt: q, memory: {kind: window, contextLength: 4}}"
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]\n"
+        f"agents: {{desk: {{connector: m, prompt: p, tools: [{{name: n, inputs: {inputs}, agent: {nested}}}]}}}}\n"
+        f"flows: [{{name: f, process: [{{type: ai-agent, name: a, agent: desk, toolInputs: {{n: {over}}}}}]}}]\n",
+        encoding="utf-8",
+    )
+
+    told = octo("validate", "--config", "app.yaml", terminal="err")
+
+    assert told.status == 2
+    one, other = ("memoryId", "memory_id") if place == "agents" else ("memory_id", "memoryId")
+    assert f"ai-agent tool `n`: `{one}` and `{other}` are two spellings of one key\n" in told.stderr
+    assert told.stderr.endswith("hint: keep one of them\n")
+
+
+def test_what_a_block_binds_replaces_the_other_spelling_when_the_agent_is_put_into_it(
+    octo: Any, tmp_path: Path
+) -> None:
+    nested = "{connector: m, prompt: q, description: d, memory: {kind: window, contextLength: 4}}"
+    tool = f"{{name: n, inputs: {{memory_id: a}}, agent: {nested}}}"
+    (tmp_path / "app.yaml").write_text(
+        "connectors: [{name: m, type: llm-scripted, settings: {turns: [{text: hi}]}}]\n"
+        f"agents: {{desk: {{connector: m, prompt: p, tools: [{tool}]}}}}\n"
+        "flows:\n"
+        "  - name: f\n"
+        "    process:\n"
+        "      - {type: ai-agent, name: a, agent: desk, toolInputs: {n: {memoryId: b}}}\n",
+        encoding="utf-8",
+    )
+
+    done = octo("agents", "unlink", "--config", "app.yaml", "--flow", "f", "--block", "a", "--write")
+
+    assert done.status == 0
+    tools = json.loads(octo("validate", "--config", "app.yaml", "--explain", "f.a").stdout)["tools"]
+    assert {key: filled["value"] for key, filled in tools[0]["parameters"].items()} == {
+        "memoryId": {"value": "b"},
+        "user_message": {"ai": True},
+    }
