@@ -126,7 +126,7 @@ def _is_in_agent(config: Config, address: str) -> bool:
 def _written(block: Block, agent: Agent | None) -> Iterator[tuple[str, Json]]:
     """The settings of a block; of one that links an agent only those that are given."""
     for key, value in _fields(block).items():
-        if agent is None or _is_written(block, key):
+        if agent is None or (_is_written(block, key) and _says_something(block, key)):
             yield key, value
 
 
@@ -171,6 +171,11 @@ def _fields(model: Model) -> dict[str, Json]:
     """The fields by their keys, without defaults that are empty."""
     values = {key: plain(getattr(model, name)) for key, name in model.yaml_keys().items()}
     return {key: value for key, value in values.items() if _is_written(model, key) or value not in (None, "", [], {})}
+
+
+def _says_something(block: Block, key: str) -> bool:
+    """Whether a setting counts, though an agent may say the same thing."""
+    return bool(getattr(getattr(block, block.yaml_keys()[key]), "is_given", True))
 
 
 def _is_written(model: Model, key: str) -> bool:

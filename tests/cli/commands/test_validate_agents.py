@@ -215,6 +215,10 @@ def test_what_the_block_says_itself_counts_in_the_explanation(octo: Any, tmp_pat
     assert settings["enabledTools"] == {"value": ["lost", "lots"], "from": "app.yaml:15:67"}
     assert settings["input"] == {"value": '"hello"', "from": "agent desk"}
 
+    (tmp_path / "app.yaml").write_text(LINKED.replace("enabledTools: [lost, lots]", "input: ' '"), encoding="utf-8")
+    settings = json.loads(octo("validate", "--config", "app.yaml", "--explain", "main.answer").stdout)["settings"]
+    assert settings["input"] == {"value": '"hello"', "from": "agent desk"}
+
 
 def test_blocks_in_tools_of_a_linked_agent_are_explained(octo: Any, tmp_path: Path) -> None:
     (tmp_path / "app.yaml").write_text(LINKED, encoding="utf-8")
