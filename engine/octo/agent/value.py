@@ -94,15 +94,23 @@ class NamedAgent(Brain):
 
 
 def without_unknown(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
-    """A stored value without keys that this octo does not know, and those keys: a newer one may have written it."""
+    """A stored value without keys that this octo does not know, and those keys: a newer one may have written it.
+
+    A tool of which nothing is known that could run is left out.
+    """
     unknown: list[str] = []
     known = dict(_known_part(value, NamedAgent, (), unknown))
     for key in ("memoryId", "previousMessages"):  # an older octo may have written them
         known.pop(key, None)
     tools = known.get("tools")
     if isinstance(tools, list):
-        known["tools"] = [_known_tool(tool, index, unknown) for index, tool in enumerate(tools)]
+        parts = [_known_tool(tool, index, unknown) for index, tool in enumerate(tools)]
+        known["tools"] = [part for part, tool in zip(parts, tools, strict=True) if part == tool or _runs(part)]
     return known, unknown
+
+
+def _runs(tool: Json) -> bool:
+    return not isinstance(tool, dict) or not tool.keys().isdisjoint((*Entry.kind_keys, "webSearch"))
 
 
 def _known_tool(tool: Json, index: int, unknown: list[str]) -> Json:

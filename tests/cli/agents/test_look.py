@@ -221,3 +221,19 @@ def test_blocks_that_share_an_address_are_counted(agents: Any) -> None:
 def _hash(name: str) -> str:
     with sqlite3.connect(".octo/octo.db") as db:
         return str(db.execute("SELECT hash FROM agent WHERE name = ?", (name,)).fetchone()[0])
+
+
+def test_an_agent_of_a_newer_octo_works_without_the_tools_that_nobody_knows_here(agents: Any, octo: Any) -> None:
+    import sqlite3
+
+    octo("invoke", "--config", "app.yaml", "--flow", "main", "--data", '{"q": "?"}')
+    newer = '{"connector":"llm","mood":"calm","prompt":"p","tools":[{"name":"new","teleport":{"to":"b"}}]}'
+    with sqlite3.connect(".octo/octo.db") as db:
+        db.execute("UPDATE agent SET value = ?", (newer,))
+        db.execute("UPDATE agent_version SET value = ?", (newer,))
+    db.close()
+
+    ran = octo("invoke", "--config", "app.yaml", "--flow", "main", "--data", '{"q": "?"}')
+
+    assert ran.status == 0
+    assert 'msg="keys that this octo does not know are left out" agent=desk keys="mood, tools.0.teleport"' in ran.stderr

@@ -46,3 +46,10 @@ def test_ids_of_conversations_in_an_older_value_are_left_out_before_anything_is_
     value = {"connector": "llm", "prompt": "x", "memoryId": "${NOT_DECLARED}", "previousMessages": ["${GONE}"]}
 
     assert without_unknown(value) == ({"connector": "llm", "prompt": "x"}, [])
+
+
+def test_a_tool_of_a_kind_that_only_a_newer_octo_knows_is_left_out():
+    known = [{"name": "look", "process": []}, {"webSearch": True}, {"name": "nothing"}]
+    value = {"connector": "llm", "prompt": "x", "tools": [{"name": "new", "teleport": {"to": "b"}}, *known]}
+
+    assert without_unknown(value) == ({"connector": "llm", "prompt": "x", "tools": known}, ["tools.0.teleport"])
