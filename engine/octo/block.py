@@ -10,8 +10,9 @@ from pydantic import ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
 from octo.errors import OctoError, did_you_mean
-from octo.fields import ECHO, LoadContext, Model, Text, refusal, stray
+from octo.fields import Model, Text
 from octo.message import Message
+from octo.refusals import ECHO, LoadContext, refusal, stray
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import Final, Self
 
 from pydantic import Field, model_validator
 
-from octo.fields import Duration, Int, Model, Number, Refusals
+from octo.fields import Duration, Int, Model, Number
 from octo.llm.chat import Usage
+from octo.refusals import Refusals
 from octo.values import number_text
 
 EXCEEDED: Final = "budget exceeded"

@@ -11,18 +11,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from octo import cel
 from octo.errors import ExpressionError, OctoError, did_you_mean, near
-from octo.fields import (
-    ECHO,
-    Expression,
-    LoadContext,
-    Model,
-    Refusals,
-    compile_expression,
-    natural_kinds,
-    refusal,
-    stray,
-)
+from octo.fields import Expression, Model, compile_expression, natural_kinds
 from octo.message import Message
+from octo.refusals import ECHO, LoadContext, Refusals, refusal, stray
 from octo.values import Json, clone, kind_of
 
 if TYPE_CHECKING:

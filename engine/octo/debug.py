@@ -13,8 +13,9 @@ from octo.config.sheet import Sheet, read
 from octo.connector import Connector
 from octo.connectors.llm_scripted import LlmScripted, Reply
 from octo.errors import ConfigError, Problem
-from octo.fields import AnyJson, Bool, Expression, Model, Name, Refusals, Text
+from octo.fields import AnyJson, Bool, Expression, Model, Name, Text
 from octo.llm.wires.scripted import UsedUp
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from octo.doubles import Stage

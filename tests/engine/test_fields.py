@@ -1,4 +1,4 @@
-"""octo/fields.py: field types read YAML values, and a lone variable by the kind of its field."""
+"""octo/fields.py, octo/refusals.py: field types read YAML values, and a lone variable by the kind of its field."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from octo.agent.reply import is_malformed, readable
 from octo.agent.telling import Telling
 from octo.config.pricing import bill, bill_of_failure
 from octo.errors import OctoError, ProviderError
-from octo.fields import ResourceText, refusal
+from octo.fields import ResourceText
 from octo.llm.chat import (
     ChatMessage,
     ChatModel,
@@ -24,6 +24,7 @@ from octo.llm.chat import (
     ToolResult,
 )
 from octo.message import HIDDEN_PREFIX, Message
+from octo.refusals import refusal
 from octo.values import Json, dumps, parse
 
 if TYPE_CHECKING:

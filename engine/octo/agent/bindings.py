@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import model_validator
 
-from octo.fields import AnyJson, Bool, Expression, Model, refusal
+from octo.fields import AnyJson, Bool, Expression, Model
+from octo.refusals import refusal
 from octo.values import Json, clone, kind_of
 
 if TYPE_CHECKING:

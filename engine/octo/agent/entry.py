@@ -14,9 +14,10 @@ from octo.agent.kinds import Branch, CalledFlow, Kind
 from octo.agent.tools import PORTABLE, Outcome, Surroundings, read_arguments
 from octo.block import Chain, Finding
 from octo.errors import OctoError, did_you_mean
-from octo.fields import Bool, FlowName, JsonSchema, Model, Refusals, Text
+from octo.fields import Bool, FlowName, JsonSchema, Model, Text
 from octo.llm.chat import ToolCall, ToolDefinition
 from octo.message import Dropped
+from octo.refusals import Refusals
 from octo.values import Json, clean_text, dumps
 
 if TYPE_CHECKING:

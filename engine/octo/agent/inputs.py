@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import model_validator
 
-from octo.fields import AnyJson, Expression, Model, refusal
+from octo.fields import AnyJson, Expression, Model
+from octo.refusals import refusal
 from octo.values import Json, clone, parse
 
 if TYPE_CHECKING:

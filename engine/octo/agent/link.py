@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import model_validator
 
 from octo.agent.authored import name_fault
-from octo.fields import Int, Model, Refusals, Text, refusal
+from octo.fields import Int, Model, Text
+from octo.refusals import Refusals, refusal
 from octo.values import Json
 
 _PIN: Final = re.compile(r"(.*)@([1-9][0-9]*)")

@@ -31,20 +31,8 @@ from octo.agent.memory.policy import Policy
 from octo.agent.skills import Skill, advertised, skill_faults
 from octo.block import Finding
 from octo.errors import did_you_mean
-from octo.fields import (
-    BLANK_IS_ABSENT,
-    Int,
-    JsonSchema,
-    LlmName,
-    Model,
-    Number,
-    Refusals,
-    ResourceText,
-    Text,
-    camel,
-    one_of,
-    refusal,
-)
+from octo.fields import BLANK_IS_ABSENT, Int, JsonSchema, LlmName, Model, Number, ResourceText, Text, camel, one_of
+from octo.refusals import Refusals, refusal
 from octo.values import Json, dumps
 
 if TYPE_CHECKING:

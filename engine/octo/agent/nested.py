@@ -22,9 +22,10 @@ from octo.agent.model import Brain
 from octo.agent.working import Working
 from octo.block import Block, Finding, Place
 from octo.errors import OctoError
-from octo.fields import Text, refusal
+from octo.fields import Text
 from octo.llm.chat import ChatMessage, user
 from octo.message import Message
+from octo.refusals import refusal
 from octo.values import Json, clean_text
 
 if TYPE_CHECKING:

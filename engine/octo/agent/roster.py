@@ -15,7 +15,7 @@ from octo.block import Finding
 from octo.chat_connector import ChatConnector
 from octo.config.explain import CallableTool, Parameter
 from octo.errors import OctoError, did_you_mean, near
-from octo.fields import Refusals
+from octo.refusals import Refusals
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from octo.agent.inputs import BlockInput
 from octo.agent.misplaced import OF_NAMED_AGENTS
 from octo.agent.model import Brain
 from octo.agent.nested import Entry, NestedAgent
-from octo.fields import Model, Refusals, Text, refusal
+from octo.fields import Model, Text
+from octo.refusals import Refusals, refusal
 from octo.values import Json
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from pydantic import ValidationInfo, field_validator
 
 from octo.agent.events import STREAMED, TYPES, EventType
 from octo.block import Finding, SubFlow
-from octo.fields import Bool, Model, one_of, refusal
+from octo.fields import Bool, Model, one_of
+from octo.refusals import refusal
 
 
 class Watched(Model):

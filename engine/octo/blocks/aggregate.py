@@ -11,8 +11,9 @@ from pydantic import Field, model_validator
 
 from octo.block import Finding, SubFlow, Takeover
 from octo.errors import OctoError
-from octo.fields import Duration, Expression, Int, Refusals, Text, one_of
+from octo.fields import Duration, Expression, Int, Text, one_of
 from octo.message import Dropped, Message
+from octo.refusals import Refusals
 from octo.run import Run, RunError
 from octo.services.base import Conflict
 from octo.services.groups import Group, Groups

@@ -24,8 +24,9 @@ from octo.block import Block, Finding, SubFlow
 from octo.budget import Limits
 from octo.config.address import blocks
 from octo.errors import OctoError
-from octo.fields import Bool, Int, Refusals, Text, refusal
+from octo.fields import Bool, Int, Text
 from octo.llm.chat import ChatMessage, user
+from octo.refusals import Refusals, refusal
 from octo.values import clean_text, dumps, render
 
 if TYPE_CHECKING:

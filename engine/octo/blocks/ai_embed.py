@@ -14,11 +14,12 @@ from octo.block import Block, Finding
 from octo.chat_connector import ChatConnector
 from octo.config.pricing import cost_of
 from octo.errors import OctoError, ProviderError
-from octo.fields import Expression, Int, LlmName, Name, Text, refusal
+from octo.fields import Expression, Int, LlmName, Name, Text
 from octo.llm.chat import ChatModel
 from octo.llm.embedding import EmbedRequest
 from octo.llm.providers import PROVIDERS
 from octo.observe import TextsEmbedded
+from octo.refusals import refusal
 from octo.values import Json, clean_text, kind_of
 
 if TYPE_CHECKING:

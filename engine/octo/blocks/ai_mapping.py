@@ -16,18 +16,9 @@ from octo.agent.asking import Conversation, said
 from octo.agent.reply import limit, remedy, unfit
 from octo.block import Block, Finding
 from octo.errors import OctoError
-from octo.fields import (
-    BLANK_IS_ABSENT,
-    AnyJson,
-    Expression,
-    Int,
-    JsonSchema,
-    LlmName,
-    ResourceText,
-    Text,
-    refusal,
-)
+from octo.fields import BLANK_IS_ABSENT, AnyJson, Expression, Int, JsonSchema, LlmName, ResourceText, Text
 from octo.llm.chat import user
+from octo.refusals import refusal
 from octo.values import Json, clean_text, dumps, parse
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from octo.agent.reply import cut_off
 from octo.block import Block, Chain, SubFlow
 from octo.budget import EXCEEDED
 from octo.errors import OctoError, shortened
-from octo.fields import LlmName, Model, Refusals, ResourceText, Text
+from octo.fields import LlmName, Model, ResourceText, Text
 from octo.llm.chat import ToolDefinition, ToolResult, user
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from octo.agent.reply import CutOff

@@ -13,9 +13,10 @@ from pydantic import Field, model_validator
 
 from octo.block import Block, Finding, SubFlow
 from octo.errors import ExpressionError, OctoError
-from octo.fields import Bool, Duration, Expression, Int, Name, Refusals, Text, one_of
+from octo.fields import Bool, Duration, Expression, Int, Name, Text, one_of
 from octo.message import Dropped, Message
 from octo.process import CHUNK, Child, resolve, running
+from octo.refusals import Refusals
 from octo.run import Run, RunError
 from octo.values import Json, clean_text, kind_of, render
 

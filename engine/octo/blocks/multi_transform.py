@@ -3,8 +3,9 @@
 from pydantic import Field, model_validator
 
 from octo.block import Block
-from octo.fields import Expression, Model, Name, Refusals
+from octo.fields import Expression, Model, Name
 from octo.message import Message
+from octo.refusals import Refusals
 from octo.run import Run
 
 

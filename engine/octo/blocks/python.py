@@ -20,8 +20,9 @@ from pydantic import ValidationInfo, model_validator
 from octo.block import Block
 from octo.config.resources import locate
 from octo.errors import ConfigError, Location, OctoError, Problem, did_you_mean
-from octo.fields import LoadContext, Name, Refusals
+from octo.fields import Name
 from octo.message import Dropped, Message
+from octo.refusals import LoadContext, Refusals
 from octo.run import Run, RunError
 from octo.values import Json, clean_text, native, number_text
 

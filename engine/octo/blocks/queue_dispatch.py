@@ -7,8 +7,9 @@ from pydantic import model_validator
 
 from octo.block import Block
 from octo.errors import OctoError
-from octo.fields import Bool, Duration, Expression, Refusals
+from octo.fields import Bool, Duration, Expression
 from octo.message import Message
+from octo.refusals import Refusals
 from octo.run import Run, RunError
 
 

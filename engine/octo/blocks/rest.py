@@ -10,10 +10,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from octo.block import Block, Finding
 from octo.errors import near
-from octo.fields import Bool, ConnectorName, Expression, Refusals, Text, one_of, refusal
+from octo.fields import Bool, ConnectorName, Expression, Text, one_of
 from octo.http.call import METHODS, Answer, Call, HttpError, header_fault, is_token
 from octo.http.url import Reference, reference
 from octo.message import Message
+from octo.refusals import Refusals, refusal
 from octo.run import Run, RunError
 from octo.values import Json, clean_text, dumps, kind_of, parse, render
 

@@ -7,8 +7,9 @@ from pydantic import model_validator
 from octo.block import Block, Finding
 from octo.config.model import Config
 from octo.errors import OctoError
-from octo.fields import Bool, Expression, Refusals, Text
+from octo.fields import Bool, Expression, Text
 from octo.message import Message
+from octo.refusals import Refusals
 from octo.run import Run
 from octo.values import kind_of
 

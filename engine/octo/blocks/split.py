@@ -8,8 +8,9 @@ from pydantic import model_validator
 from octo.block import Finding, SubFlow, Takeover
 from octo.config.model import Config, Flow
 from octo.errors import OctoError
-from octo.fields import Expression, Int, Refusals, Text, one_of
+from octo.fields import Expression, Int, Text, one_of
 from octo.message import Message
+from octo.refusals import Refusals
 from octo.run import Run, RunError
 from octo.values import Json, clone, kind_of
 

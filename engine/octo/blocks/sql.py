@@ -9,8 +9,9 @@ from octo.block import Block, Finding
 from octo.config.model import Config
 from octo.connectors.database import PLACEHOLDERS, Database
 from octo.errors import OctoError
-from octo.fields import Bool, ConnectorName, Expression, Refusals, Text
+from octo.fields import Bool, ConnectorName, Expression, Text
 from octo.message import Message
+from octo.refusals import Refusals
 from octo.run import Run, RunError
 from octo.sql.connection import Scalar
 from octo.sql.pool import Pool

@@ -8,8 +8,9 @@ from octo.block import Block, Finding
 from octo.config.model import Config
 from octo.config.templates import NOT_FOUND
 from octo.errors import OctoError, did_you_mean
-from octo.fields import Bool, Name, Refusals, Text
+from octo.fields import Bool, Name, Text
 from octo.message import Message
+from octo.refusals import Refusals
 from octo.run import Run
 
 

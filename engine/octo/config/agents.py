@@ -13,7 +13,8 @@ from octo import registry
 from octo.config import environment, literal
 from octo.config.document import Document, parse
 from octo.errors import ConfigError, Excerpt, Location, Problem, did_you_mean
-from octo.fields import Model, refusal
+from octo.fields import Model
+from octo.refusals import refusal
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:

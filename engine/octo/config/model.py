@@ -17,7 +17,8 @@ from octo.config.pricing import Rates
 from octo.config.templates import Templates
 from octo.connector import Connector, Source
 from octo.errors import ConfigError, Location, OctoError, Problem
-from octo.fields import Bool, Int, LooseText, Model, Refusals, Text, refuse
+from octo.fields import Bool, Int, LooseText, Model, Text
+from octo.refusals import Refusals, refuse
 
 
 class Service(Model):

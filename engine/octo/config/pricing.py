@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
-from octo.fields import Model, Number, refusal
+from octo.fields import Model, Number
+from octo.refusals import refusal
 
 if TYPE_CHECKING:
     from octo.errors import ProviderError

@@ -19,7 +19,8 @@ from octo.config.model import Processor
 from octo.config.parser import MAX_PROBLEMS
 from octo.connector import ENTRY_KEYS, SOURCE_KEYS, Connector, Source, source_class
 from octo.errors import Location, OctoError, Problem, did_you_mean, near, shortened
-from octo.fields import LoadContext, Model
+from octo.fields import Model
+from octo.refusals import LoadContext
 from octo.values import Json, kind_of
 
 _SHAPES: Final = {

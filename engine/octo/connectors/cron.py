@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 
 from octo.connector import Connector, Deliver, Payload, Source
 from octo.errors import OctoError
-from octo.fields import Name, Refusals, Text
+from octo.fields import Name, Text
 from octo.message import Message
 from octo.observe import SourceEmitted
+from octo.refusals import Refusals
 from octo.schedule import Schedule
 
 if TYPE_CHECKING:

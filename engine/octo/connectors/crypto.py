@@ -13,7 +13,8 @@ from pydantic import model_validator
 
 from octo.connector import Connector
 from octo.errors import OctoError, missing_extra
-from octo.fields import Refusals, Text, one_of
+from octo.fields import Text, one_of
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey

@@ -11,7 +11,8 @@ from pydantic import model_validator
 
 from octo.connector import Connector
 from octo.errors import missing_extra
-from octo.fields import Duration, Int, Refusals, Text, one_of
+from octo.fields import Duration, Int, Text, one_of
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from octo.runtime import Runtime

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 from pydantic import model_validator
 
 from octo.connector import Connector, Deliver, Source
-from octo.fields import Int, Name, Refusals
+from octo.fields import Int, Name
+from octo.refusals import Refusals
 from octo.services.base import Inbox
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from pydantic import model_validator
 
 from octo.connector import Connector
 from octo.errors import ConnectorError, OctoError
-from octo.fields import Bool, Refusals, Text
+from octo.fields import Bool, Text
+from octo.refusals import Refusals
 from octo.values import clean_text
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from octo.connector import Connector
 from octo.errors import did_you_mean
-from octo.fields import Bool, Duration, Int, LooseText, Model, Refusals, Text, one_of, refusal
+from octo.fields import Bool, Duration, Int, LooseText, Model, Text, one_of
 from octo.http.call import Policy, header_fault
 from octo.http.url import BaseUrl
 from octo.llm.credentials import url_fault
+from octo.refusals import Refusals, refusal
 from octo.values import Json
 
 if TYPE_CHECKING:

@@ -14,12 +14,13 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_v
 from octo.block import Finding
 from octo.chat_connector import ChatConnector
 from octo.errors import ConnectorError, missing_extra
-from octo.fields import Bool, EnvText, Int, LooseText, Refusals, Text, one_of
+from octo.fields import Bool, EnvText, Int, LooseText, Text, one_of
 from octo.llm.azure import is_azure
 from octo.llm.credentials import Credentials, Headers, Platform, Tokens, header_fault, shared_headers, url_fault
 from octo.llm.providers import PROVIDERS, Provider, provider_of
 from octo.llm.thinking import EFFORTS, SMALLEST_BUDGET
 from octo.llm.wire import Endpoint
+from octo.refusals import Refusals
 from octo.values import Json
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from pydantic import Field
 from octo.block import Finding
 from octo.connectors.llm import ClaudeConnector, NamedText, origin, without_effect
 from octo.errors import missing_extra
-from octo.fields import Int, Refusals, Text
+from octo.fields import Int, Text
 from octo.llm import aws
 from octo.llm.aws import Chain, Keys, Signer
 from octo.llm.credentials import Credentials
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from octo.config.model import Config

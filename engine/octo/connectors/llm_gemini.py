@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from octo.connectors.llm import NamedText, VertexConnector
-from octo.fields import Int, Refusals, Text, one_of
+from octo.fields import Int, Text, one_of
 from octo.llm.schemas import GeminiForm, Weakening
 from octo.llm.wire import Endpoint
+from octo.refusals import Refusals
 from octo.values import Json
 
 

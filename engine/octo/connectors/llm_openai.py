@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from octo.connectors.llm import NamedText, ReasoningConnector
-from octo.fields import Refusals, Text, one_of
+from octo.fields import Text, one_of
 from octo.llm.credentials import Credentials, header_fault, url_fault
 from octo.llm.tokens import AZURE_SCOPE, Client, ClientTokens
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from octo.runtime import Runtime

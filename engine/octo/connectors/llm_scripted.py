@@ -13,23 +13,10 @@ from pydantic_core import ValidationError
 from octo.agent.attachments import decode
 from octo.chat_connector import ChatConnector
 from octo.errors import ConfigError, OctoError
-from octo.fields import (
-    AnyJson,
-    Duration,
-    Expression,
-    Int,
-    Model,
-    Name,
-    Number,
-    Refusals,
-    Text,
-    compile_expression,
-    one_of,
-    refusal,
-    refuse,
-)
+from octo.fields import AnyJson, Duration, Expression, Int, Model, Name, Number, Text, compile_expression, one_of
 from octo.llm import chat
 from octo.llm.wires import scripted
+from octo.refusals import Refusals, refusal, refuse
 from octo.values import Json, dumps, kind_of, render
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pydantic import model_validator
 
 from octo.connector import Connector, Deliver, Source
 from octo.errors import OctoError
-from octo.fields import Duration, Int, Name, Refusals
+from octo.fields import Duration, Int, Name
+from octo.refusals import Refusals
 from octo.services.base import Delivery
 
 if TYPE_CHECKING:

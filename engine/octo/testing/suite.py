@@ -16,7 +16,8 @@ from octo.config.sheet import Sheet, read
 from octo.connectors.llm_scripted import Reply
 from octo.debug import Input, MockSpec
 from octo.errors import ConfigError, Problem, did_you_mean
-from octo.fields import AnyJson, Bool, Duration, Expression, Int, Model, Name, Refusals, Text, refusal
+from octo.fields import AnyJson, Bool, Duration, Expression, Int, Model, Name, Text
+from octo.refusals import Refusals, refusal
 from octo.runlog.record import KINDS
 from octo.values import Json, kind_of
 

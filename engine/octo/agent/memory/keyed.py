@@ -12,7 +12,8 @@ from octo.agent.memory.history import History, history_of, no_history_of_image
 from octo.agent.memory.transcript import WrittenDown
 from octo.block import Finding
 from octo.errors import OctoError
-from octo.fields import Bool, Model, Refusals
+from octo.fields import Bool, Model
+from octo.refusals import Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

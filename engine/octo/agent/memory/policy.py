@@ -10,7 +10,8 @@ from pydantic import model_validator
 from octo.agent.memory import keys
 from octo.agent.memory.given import read_messages
 from octo.errors import OctoError
-from octo.fields import AnyJson, Int, Model, Refusals, Text, one_of
+from octo.fields import AnyJson, Int, Model, Text, one_of
+from octo.refusals import Refusals
 
 _KEYS: Final = {
     "off": frozenset({"contextLength"}),

@@ -12,7 +12,8 @@ from pydantic import ValidationInfo, field_validator
 from octo.agent.memory import keys
 from octo.block import Finding, SubFlow
 from octo.errors import OctoError
-from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Model, Refusals, Text, refusal
+from octo.fields import BLANK_IS_ABSENT, Bool, Expression, Model, Text
+from octo.refusals import Refusals, refusal
 from octo.values import Json, kind_of
 
 if TYPE_CHECKING:
