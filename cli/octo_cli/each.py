@@ -215,16 +215,16 @@ class Rows:
 
     async def _answer(self, row: Row) -> str:
         """The line that a row is answered with."""
-        failure: OctoError | None = None
+        failure = ""
         try:
             message = await self._each.call(self._runtime, row)
             answer = message.shown()
         except Dropped:
             answer = Ordered(dropped=True)
         except OctoError as error:
-            failure = error
+            answer, failure = Ordered(), error.message
         self._tally.done += 1
-        return output.line(self._session, self._failed(row, failure.message) if failure else answer)
+        return output.line(self._session, self._failed(row, failure) if failure else answer)
 
     def _failed(self, row: Row, text: str) -> Ordered:
         self._tally.failed += 1
