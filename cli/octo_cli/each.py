@@ -215,7 +215,7 @@ class Rows:
 
     async def _answer(self, row: Row) -> str:
         """The line that a row is answered with."""
-        failure = ""
+        failure: str | None = None
         try:
             message = await self._each.call(self._runtime, row)
             answer = message.shown()
@@ -224,7 +224,7 @@ class Rows:
         except OctoError as error:
             answer, failure = Ordered(), error.message
         self._tally.done += 1
-        return output.line(self._session, self._failed(row, failure) if failure else answer)
+        return output.line(self._session, answer if failure is None else self._failed(row, failure))
 
     def _failed(self, row: Row, text: str) -> Ordered:
         self._tally.failed += 1
