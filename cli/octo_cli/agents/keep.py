@@ -111,7 +111,7 @@ def delete(
     desk = desks.begin(context, store, config, user, json=json, debug=debug, load=False)
     row = desk.read(lambda db: agents.agent(db, name))
     if row is None and not desk.read(lambda db: agents.is_taken(db, name)):
-        raise versions.not_found(name, desk.read(agents.names))
+        raise desk.read(lambda db: versions.absent(db, name))
     if not yes and not agreed(desk.session, f"delete `{name}` with all its versions and drafts?"):
         return _nothing(desk, name, "deleted")
     gone, drafts = desk.run(versions.delete(desk.store, name))
@@ -145,7 +145,7 @@ def _known(desk: Desk, name: str) -> AgentRow:
 
     row = desk.read(lambda db: agents.agent(db, name))
     if row is None:
-        raise versions.not_found(name, desk.read(agents.names))
+        raise desk.read(lambda db: versions.absent(db, name))
     return row
 
 

@@ -116,7 +116,7 @@ def history(
     def work(db: Connection) -> tuple[AgentRow, list[VersionRow]]:
         row = agents.agent(db, name)
         if row is None:
-            raise versions.not_found(name, agents.names(db))
+            raise versions.absent(db, name)
         return row, agents.versions(db, name)
 
     row, kept = desk.read(work)
@@ -191,7 +191,7 @@ def _sides(desk: Desk, name: str, a: str | None, b: str | None) -> tuple[str, st
     def before(db: Connection) -> str:
         row = agents.agent(db, name)
         if row is None:
-            raise versions.not_found(name, agents.names(db))
+            raise versions.absent(db, name)
         found = agents.previous(db, name, row.version)
         if found is None:
             raise UsageError(

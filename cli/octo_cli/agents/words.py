@@ -368,7 +368,7 @@ def _source(desk: Desk, name: str) -> str:
             return str(entry.source)
     row = desk.read(lambda db: agents.agent(db, name))
     if row is None:
-        raise versions.not_found(name, desk.read(agents.names))
+        raise desk.read(lambda db: versions.absent(db, name))
     if not row.source:
         raise UsageError(f'agent "{name}" is declared by no file', hint="it lives in the store only")
     return row.source

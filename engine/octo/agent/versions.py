@@ -86,7 +86,8 @@ async def resolve(
         return Resolved(name, declared[name], version, "pinned", authored.digest(declared[name]))
     if found is None:
         known: list[str] = await store.read(agents.names, [])
-        raise not_found(name, [*known, *declared], in_memory=store.path is None)
+        drafted = store.path is not None and await store.read(lambda db: agents.is_taken(db, name), False)
+        raise _draft_only(name) if drafted else not_found(name, [*known, *declared], in_memory=store.path is None)
     if isinstance(found, UsageError) and store.path is None:
         raise UsageError(found.message, hint=_IN_MEMORY)
     if isinstance(found, OctoError):
@@ -105,6 +106,16 @@ def not_found(name: str, known: Sequence[str], *, in_memory: bool = False) -> Us
     if in_memory:
         return UsageError(text, hint=_IN_MEMORY)
     return UsageError(text, hint="`octo agents list` shows which agents there are")
+
+
+def absent(db: Connection, name: str) -> UsageError:
+    """The error of a name that no agent of the store has."""
+    return _draft_only(name) if agents.is_taken(db, name) else not_found(name, agents.names(db))
+
+
+def _draft_only(name: str) -> UsageError:
+    hint = f"there is a draft of it: `octo agents deploy {name}` puts yours in force"
+    return UsageError(f'agent "{name}" not found', hint=hint)
 
 
 def no_version(db: Connection, name: str, version: int) -> UsageError:
@@ -207,7 +218,7 @@ def _version_value(db: Connection, name: str, version: int) -> str:
     if found is not None:
         return found[0]
     if agents.agent(db, name) is None:
-        raise not_found(name, agents.names(db))
+        raise absent(db, name)
     raise no_version(db, name, version)
 
 
@@ -241,7 +252,7 @@ async def discard_draft(store: Store, name: str, user: str) -> None:
 def no_draft(db: Connection, name: str, user: str) -> UsageError:
     """The error of a draft that is not there."""
     if agents.agent(db, name) is None:
-        return not_found(name, agents.names(db))
+        return absent(db, name)
     return UsageError(f'agent "{name}" has no draft of `{user}`', hint=f"`octo agents draft {name} --edit` begins one")
 
 
@@ -284,7 +295,7 @@ async def clear_history(store: Store, name: str) -> tuple[int, int]:
     def work(db: Connection) -> tuple[int, int]:
         row = agents.agent(db, name)
         if row is None:
-            raise not_found(name, agents.names(db))
+            raise absent(db, name)
         return agents.delete_old_versions(db, name), row.version
 
     cleared = await store.write(work)
@@ -304,7 +315,7 @@ async def rename(store: Store, old: str, new: str) -> None:
 
     def work(db: Connection) -> None:
         if agents.agent(db, old) is None:
-            raise not_found(old, agents.names(db))
+            raise absent(db, old)
         if new == old:
             raise UsageError(f'the agent "{old}" has that name already', hint="choose another name")
         if agents.is_taken(db, new):
@@ -319,7 +330,7 @@ async def delete(store: Store, name: str) -> tuple[int, int]:
 
     def work(db: Connection) -> tuple[int, int]:
         if not agents.is_taken(db, name):
-            raise not_found(name, agents.names(db))
+            raise absent(db, name)
         return agents.delete(db, name)
 
     return await store.write(work)

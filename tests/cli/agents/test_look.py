@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from desks import APP, FIRST, SECOND, answer, deploy
+from desks import APP, FIRST, SECOND, answer, deploy, failure
 from octo.agent import versions
 from octo.agent.versions import Change
 from octo.store.store import Store
@@ -209,6 +209,17 @@ def test_values_that_a_newer_octo_wrote_are_shown_as_they_are(agents: Any) -> No
 
     asyncio.run(write())
     assert answer(agents("show new"))["value"] == {"connector": "llm", "telepathy": True}
+
+
+@pytest.mark.parametrize("line", ["show new", "history new", "diff new", "restore new 1 --yes", "clear-history new"])
+def test_of_an_agent_that_is_a_draft_only_the_draft_is_named(agents: Any, line: str) -> None:
+    agents("draft new --file one.agent.yaml")
+
+    assert failure(agents(line, terminal="err")) == (
+        'agent "new" not found',
+        "there is a draft of it: `octo agents deploy new` puts yours in force",
+        2,
+    )
 
 
 def test_blocks_that_share_an_address_are_counted(agents: Any) -> None:
