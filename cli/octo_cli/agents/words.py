@@ -338,7 +338,9 @@ def side(desk: Desk, name: str, word: str) -> Side:
         return Side("source", None, declared.source_value(source, name, desk.config), f"{name} in {near(source)}")
     version = _number(word)
     draft_of = desk.user if word == "draft" else None
-    found = desk.run(versions.resolve(desk.store, name, version, draft_of))
+    stored = desk.read(lambda db: agents.is_taken(db, name))
+    to_come = {one.name: one.value for one in desk.declared if one.name == name and not stored}
+    found = desk.run(versions.resolve(desk.store, name, version, draft_of, declared=to_come))
     if word == "draft" and found.source != "draft":
         raise desk.read(lambda db: versions.no_draft(db, name, desk.user))
     if word == "draft":
@@ -346,7 +348,8 @@ def side(desk: Desk, name: str, word: str) -> Side:
     rows = desk.read(lambda db: {one.version: one for one in agents.versions(db, name)})
     row = rows.get(found.version or 0)
     told = f" ({_origin(row.origin)}, {row.created_by})" if row else ""
-    return Side(word if word == "current" else "version", found.version, found.value, f"{name} v{found.version}{told}")
+    title = f"{name} v{found.version}{told}" if found.version else f"{name} as the next run stores it"
+    return Side(word if word == "current" else "version", found.version, found.value, title)
 
 
 def _number(word: str) -> int | None:

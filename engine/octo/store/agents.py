@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+_LARGEST: Final = 2**63 - 1
+"""SQLite knows no larger number."""
 MOST_VERSIONS: Final = 100
 """How many versions of one agent are kept."""
 
@@ -176,6 +178,8 @@ def versions(db: Connection, name: str) -> list[VersionRow]:
 
 def version(db: Connection, name: str, number: int) -> tuple[str, str] | None:
     """The value and the hash of a version."""
+    if number > _LARGEST:
+        return None
     row: tuple[str, str] | None = db.execute(
         "SELECT value, hash FROM agent_version WHERE name = ? AND version = ?", (name, number)
     ).fetchone()

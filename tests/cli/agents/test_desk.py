@@ -79,6 +79,17 @@ def test_an_agent_lives_from_a_draft_to_a_restored_version(agents: Any) -> None:
             "show greet@7",
             ('agent "greet" has no version 7: version 1 is kept', "`octo agents history greet` lists them", 2),
         ),
+        *(
+            (
+                line.format(10**30),
+                (
+                    f'agent "greet" has no version {10**30}: version 1 is kept',
+                    "`octo agents history greet` lists them",
+                    2,
+                ),
+            )
+            for line in ("show greet@{}", "diff greet {} 1", "restore greet {} --yes")
+        ),
         ("show greet@x", ("`greet@x` names no version", "for example `NAME@7`", 2)),
         (
             "diff greet yesterday",

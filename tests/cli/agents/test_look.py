@@ -211,6 +211,12 @@ def test_values_that_a_newer_octo_wrote_are_shown_as_they_are(agents: Any) -> No
     assert answer(agents("show new"))["value"] == {"connector": "llm", "telepathy": True}
 
 
+def test_an_agent_that_no_run_has_stored_yet_can_be_compared(agents: Any) -> None:
+    assert agents("diff desk source current --config app.yaml", terminal="out").stdout.startswith(
+        "no difference between desk in app.yaml and desk as the next run stores it\n"
+    )
+
+
 @pytest.mark.parametrize("line", ["show new", "history new", "diff new", "restore new 1 --yes", "clear-history new"])
 def test_of_an_agent_that_is_a_draft_only_the_draft_is_named(agents: Any, line: str) -> None:
     agents("draft new --file one.agent.yaml")
